@@ -57,11 +57,13 @@ class MemorySubscription(LinkSubscription):
             link.wire.down("", handled.set, self.subject)
 
         link.forget(self)
-        if link.state.connected:
-            link.wire.up("", arrive)
-            with anyio.move_on_after(SUBSCRIBED_S):
-                await handled.wait()
-        await self.close()
+        try:
+            if link.state.connected:
+                link.wire.up("", arrive)
+                with anyio.move_on_after(SUBSCRIBED_S):
+                    await handled.wait()
+        finally:
+            await self.close()
 
     async def close(self) -> None:
         """Stop listening, at once on this side."""

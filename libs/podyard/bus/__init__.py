@@ -60,7 +60,7 @@ from podyard.bus.errors import (
 from podyard.bus.lease import Lease
 from podyard.bus.outgoing import Ack, Outgoing
 from podyard.bus.requests import Reply, Request
-from podyard.bus.services import Subscription
+from podyard.bus.services import Subscription, finish_all
 from podyard.bus.settings import BusSettings, without_secrets
 from podyard.bus.watch import Watch, WatchSink, WatchSpec
 
@@ -101,5 +101,6 @@ __all__ = [
     "connect",
     "embedded_server",
     "ensure_streams",
+    "finish_all",
     "without_secrets",
 ]

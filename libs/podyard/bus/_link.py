@@ -96,10 +96,12 @@ class LinkSubscription:
                 log.debug("unsubscribing %s: the connection is gone already", self.subject)
 
     async def finish(self) -> None:
-        """Stop listening once all has come that the server had sent before it knew of that."""
-        await self.pause()
-        await self._link.until_handled()
-        await self.close()
+        """Stop listening once all has come that the server had sent before it knew of that; at once if cancelled."""
+        try:
+            await self.pause()
+            await self._link.until_handled()
+        finally:
+            await self.close()
 
     async def close(self) -> None:
         """Stop listening, at once on this side."""

@@ -8,8 +8,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-import anyio
-
 from podyard.binder.core import effects
 from podyard.binder.core.binder import Binder
 from podyard.binder.core.effects import Ask, Effect, Message
@@ -18,7 +16,7 @@ from podyard.binder.instruments import Instruments
 from podyard.binder.reading import ListedView
 from podyard.binder.settings import BinderSettings
 from podyard.binder.writer import Writer
-from podyard.bus import Request, Subscription, TemporaryError
+from podyard.bus import Request, Subscription, TemporaryError, finish_all
 from podyard.extenders import NO_CLIENTS, ExtenderClients
 from podyard.framework.extenders import Extender
 from podyard.framework.profile import Profile
@@ -34,6 +32,8 @@ from podyard.shell.reading import Reading
 from podyard.shell.tickets import Tickets
 
 CHANGES_LEADER: Final = "the binder changes its leader; what it was writing may yet be applied"
+END_WITHIN_S: Final = 1.0
+"""How long the end of a term may wait for requests that are on their way."""
 ASK_AGAIN_S: Final = 0.2
 """When who waited for the end of a term is to ask again: who takes over needs longer."""
 
@@ -131,8 +131,7 @@ class Term:
             self._service.health.remove(COMMITS_CHECK)
             self._tickets.end()
             if self._door is not None:
-                with anyio.move_on_after(1, shield=True):
-                    await self._door.finish()
+                await finish_all([self._door], END_WITHIN_S)
 
     # ---- the core ------------------------------------------------------------------------------------------
 

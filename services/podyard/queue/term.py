@@ -9,7 +9,7 @@ from typing import Final
 
 import anyio
 
-from podyard.bus import Delivery, Request, Subscription
+from podyard.bus import Delivery, Request, Subscription, finish_all
 from podyard.cluster.view import ClusterView
 from podyard.framework.event_registry import EventRegistry
 from podyard.framework.profile import Profile
@@ -121,9 +121,8 @@ class Term:
         finally:
             self._instruments.show_pools(None)
             self._endpoints.end()
+            await finish_all(opened, END_WITHIN_S)
             with anyio.move_on_after(END_WITHIN_S, shield=True):
-                for subscription in opened:
-                    await subscription.finish()
                 await self._records.flush()
 
     def tell(self, message: Message) -> None:

@@ -11,11 +11,11 @@ from podyard.bus import Bus
 from podyard.cluster.view import ClusterView
 from podyard.proto import subjects
 from podyard.shell.informer import Informer, with_placements
-from tests.support.whole import Whole, budget, profile, replicaset, stays, whole
 from tests.support import objects
 from tests.support.buses import ConnectBus
 from tests.support.services import running
 from tests.support.waiting import eventually
+from tests.support.whole import Whole, budget, profile, replicaset, stays, whole
 
 NODES, WORKLOADS, REPLICAS, LEAST = 200, 10, 30, 20
 FULL = 40

@@ -127,8 +127,10 @@ MAY: Final[dict[str, set[str]]] = {
     | WORDS | dead("queue"),
     "scheduler": SCHEDULING | BIND | DECISIONS | PODS | reading("CLUSTER") | WORDS | dead("scheduler"),
     "binder": PLACEMENT | VOLUMES | reading("CLUSTER") | leading("binder") | WORDS | dead("binder"),
-    "descheduler": {"svc.objects.evict"} | MOVES | reading("CLUSTER", "MOVES") | leading("descheduler") | WORDS | dead("descheduler"),
-    "workloads": OBJECTS | NOMINATIONS | STATUSES | LIVES | USAGES | CENSUS | reading("CLUSTER") | leading("workloads") | WORDS | dead("workloads"),
+    "descheduler": {"svc.objects.evict"} | MOVES | reading("CLUSTER", "MOVES") | leading("descheduler") | WORDS
+    | dead("descheduler"),
+    "workloads": OBJECTS | NOMINATIONS | STATUSES | LIVES | USAGES | CENSUS | reading("CLUSTER")
+    | leading("workloads") | WORDS | dead("workloads"),
     "person": VISITING | PREVIEW | REVEAL | dead("cli"),
     "bridge": VISITING | dead("bridge"),
     "node_agent": NODE_1 | NODE_2 | leading("node_agent") | AGENT | WORDS,
