@@ -43,9 +43,9 @@ class Subscription:
         await self._inner.close()
 
     async def finish(self) -> None:
-        """The same once what is on its way here has come: whoever asked before the server knew of the end gets
-        an answer, and whoever asks later is told that nobody listens. Takes one round trip, two seconds at most.
-        """
+        """The same once what is on its way here has come: whoever asked before the server knew of the end
+        gets an answer, and whoever asks later is told that nobody listens. Takes one round trip, two seconds
+        at most."""
         await self._inner.finish()
 
 

@@ -19,7 +19,8 @@ POPPED_BYTES = 1536
 """What a pod of an answer takes at most: names of 253 letters, two traces."""
 
 KEPT_DEAD_BYTES = 256 * 1024
-"""What dead sessions take that are remembered, some 1,000, so that their late results and pops are refused."""
+"""What dead sessions take that are remembered, some 1,000, so that their late results and pops are
+refused."""
 
 
 class Attempt:

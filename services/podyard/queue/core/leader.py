@@ -50,8 +50,8 @@ MISSING_LIMIT = 2
 """Heartbeats in a row without an attempt before it goes back: one may overtake the `done` that ended it."""
 
 LAST_DECISIONS_S = 2.0
-"""How long the bindings of a session are awaited that has ended in order. Within that a binder has judged what
-it got of it; what it did not get nobody sends any more."""
+"""How long the bindings of a session are awaited that has ended in order. Within that a binder has judged
+what it got of it; what it did not get nobody sends any more."""
 
 NO_SESSION = "session {session} is dead (it has ended, or was silent for more than {limit:g} s): start a new one"
 
