@@ -2,13 +2,15 @@
 
 from typing import Any
 
+import pytest
+
 from podyard.bus import Bus
 from podyard.objects.quotas import QUOTAS
 from podyard.proto import codec, streams, subjects
 from podyard.proto.facts import QuotaUsageFact
 from podyard.workloads.service import SERVICE
 from tests.contract.workloads.test_events import Told, documents, told  # noqa: F401 - a fixture
-from tests.contract.workloads.test_workloads import Cluster, has_replicas
+from tests.contract.workloads.test_workloads import Cluster, LossyBus, has_replicas
 from tests.support.services import make_service, running
 from tests.support.waiting import eventually
 from tests.unit.workloads.stage import replica_set
@@ -62,3 +64,18 @@ async def test_a_replica_set_over_quota_is_told_once_a_try_and_goes_on_when_ther
         await cluster.put(QUOTAS, {**document, "spec": {"hard": {"pods": "50"}}})
         await eventually("all pods", lambda: has_replicas(cluster, 40))
         await uses(cluster, 40)
+
+
+@pytest.mark.parametrize("faults", [["lost ack"], ["lost"], ["lost ack", "lost", "lost ack"], ["lost"] * 4])
+async def test_lost_acknowledgements_charge_nothing_twice(bus: Bus, connect_bus, faults: list[str]) -> None:
+    cluster = Cluster(bus)
+    await cluster.apply(quota(9))
+    lossy = LossyBus(await connect_bus("workloads"))
+    async with running(make_service(SERVICE, lossy)):
+        await uses(cluster, 0)
+        lossy.faults.extend(faults)
+        await cluster.apply(replica_set(5))
+        await eventually("its pods", lambda: has_replicas(cluster, 5))
+        await uses(cluster, 5)
+    assert not lossy.faults
+    assert len(await documents(bus, "pods")) == 5
