@@ -110,7 +110,7 @@ def on_channel(channel: Channel, every: int) -> Iterator[Sent]:
         yield from numbered(f"{channel.name}: ", address(channel), bad, numbers)
 
 
-OF_PEOPLE: Final = ("apply", "delete", "evict", "queueList", "would", "bareEvent", "signals")
+OF_PEOPLE: Final = ("apply", "delete", "evict", "queueList", "would", "wouldGo", "bareEvent", "signals")
 """Channels that a person may write to."""
 SOME: Final = 7
 """One of so many of these, all of which are sent where nobody has a key."""

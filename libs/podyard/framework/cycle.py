@@ -147,6 +147,7 @@ class Cycle:
     :param stopwatch: seconds of a monotonic clock, for `times` only: nothing is decided by it
     :param extenders: HTTP extenders in calling order; with any, run `steps` instead of `run`
     :param plugin_times: takes what plugins took in one cycle in ten
+    :param leaders: nodes of which results tell the scores
     """
 
     def __init__(
@@ -156,8 +157,10 @@ class Cycle:
         stopwatch: Callable[[], float] = lambda: 0.0,
         extenders: Sequence[Extender] = (),
         plugin_times: PluginTimes | None = None,
+        leaders: int = LEADERS,
     ) -> None:
         self._plugin_times = plugin_times
+        self._leaders = leaders
         self._untimed = 0
         """Cycles since one was timed plugin by plugin, that one included."""
         self._profile = profile
@@ -357,7 +360,7 @@ class Cycle:
         scoreboard.refresh(shown)
         row = scoreboard.best_at(self._one_of(scoreboard.best_count(), pod))
         result.node = self._cluster.nodes.names[row]
-        result.scores = scoreboard.leaders(row, LEADERS)
+        result.scores = scoreboard.leaders(row, self._leaders)
 
     def _choice(self, pod: PodFacts, key: Hashable) -> Choice:
         shared = self._find(pod, key)
@@ -467,7 +470,7 @@ class Cycle:
         best = sum(score.total == ranking[0].total for score in ranking)
         chosen = ranking.pop(self._one_of(best, pod))
         result.node = chosen.node
-        result.scores = (chosen, *ranking[: LEADERS - 1])
+        result.scores = (chosen, *ranking[: self._leaders - 1])
         return scoreboard
 
     def _post_filter_with_extenders(

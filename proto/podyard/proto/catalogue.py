@@ -18,6 +18,7 @@ from podyard.proto import (
     placement,
     queue_api,
     requeues,
+    scheduler_api,
     signals,
     streams,
 )
@@ -67,6 +68,13 @@ CHANNELS: Final[tuple[Channel, ...]] = (
     ),
     Channel("queueList", "svc.queue.list", (queue_api.QueueListRequest,), "request", reply=queue_api.QueueListReply),
     Channel("would", "svc.queue.would", (queue_api.WouldRequest,), "request", reply=queue_api.WouldReply),
+    Channel(
+        "wouldGo",
+        "svc.scheduler.would",
+        (scheduler_api.WouldGoRequest,),
+        "request",
+        reply=scheduler_api.WouldGoReply,
+    ),
     Channel("bind", "svc.binder.bind", (binder_api.BindRequest,), "request", reply=binder_api.BindReply),
     Channel("apply", "svc.objects.apply", (objects_api.ApplyRequest,), "request", reply=objects_api.ObjectsReply),
     Channel(

@@ -37,6 +37,9 @@ class ApplyRequest(Message, frozen=True, kw_only=True):
         Validation,
         Meta(description="what becomes of fields that a kind does not have: refused, left out and told, left out"),
     ] = "warn"
+    admitted: Annotated[bool, Meta(description="a dry run answers with the request's pods as they would be stored")] = (
+        False
+    )
 
 
 class DeleteRequest(Message, frozen=True, kw_only=True):
@@ -107,6 +110,10 @@ class ObjectResult(Message, frozen=True, kw_only=True):
     unclear: Annotated[bool, Meta(description="whether it may have been done all the same, or may yet be")] = False
     warnings: Annotated[
         tuple[str, ...], Meta(description="what the sender should know although it was done, a sentence each")
+    ] = ()
+    admitted: Annotated[
+        tuple[msgspec.Raw, ...],
+        Meta(description="of a dry run that asks for it: the pod as it would be stored; else none"),
     ] = ()
 
     @property

@@ -47,6 +47,8 @@ CENSUS: Final = "cluster.census"
 
 QUEUE: Final = "svc.queue"
 """Verbs below it: pop, heartbeat, done, activate, preempting (schedulers); list, would (people)."""
+SCHEDULER_WOULD: Final = "svc.scheduler.would"
+"""For people: where a pod would go. Any scheduler answers."""
 BINDER_BIND: Final = "svc.binder.bind"
 OBJECTS_APPLY: Final = "svc.objects.apply"
 ALL_NODE_APPLIES: Final = "svc.objects.apply.*"

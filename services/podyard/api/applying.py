@@ -32,6 +32,10 @@ from podyard.shell.charging import Charging
 log: Final = logging.getLogger("podyard.api")
 
 
+SHOWN_BYTES: Final = 2 * results.REPLY_BYTES
+"""Of the pods that one dry run shows."""
+_NO_DRY_RUN: Final = "nothing was done: pods are shown as they would be stored (`admitted`) by a dry run alone"
+_TOO_MANY: Final = "the answer would be too long: ask for fewer pods at once"
 _BESIDE: Final = "nothing was written: another object of the request may not be written here"
 
 
@@ -94,6 +98,8 @@ class _Candidate(NamedTuple):
     outcome: ObjectResult
     """What is answered if it is written as planned; in a dry run, in any case."""
     warnings: tuple[str, ...]
+    admitted: Document | None
+    """As it would be stored; None: it stays as it is."""
 
 
 async def apply(
@@ -108,6 +114,8 @@ async def apply(
 
     :param charging: the quotas that objects are held to; None: those of `view`
     """
+    if request.admitted and not request.dry_run:
+        return tuple(_undone(_NO_DRY_RUN) for _ in request.objects)
     charging = charging or Charging(bus, view)
     application = _Application(view, admitter, request)
     read = [application.read(raw) for raw in request.objects]
@@ -117,7 +125,7 @@ async def apply(
     if refused and not request.partial:
         return tuple(one if isinstance(one, ObjectResult) else _not_written(one.key, refused) for one in checked)
     if request.dry_run:
-        return tuple(one if isinstance(one, ObjectResult) else one.outcome for one in checked)
+        return _rehearsed(checked, shown=request.admitted)
     candidates = [one for one in checked if isinstance(one, _Candidate)]
     written = await writes.carry_out(bus, [one.intent for one in candidates], author, charging)
     results.note(view, written)
@@ -138,6 +146,27 @@ async def _within_quotas(
         at, candidate = candidates[number]
         found[at] = results.forbidden(error, candidate.key)
     return found
+
+
+def _rehearsed(checked: "Sequence[_Candidate | ObjectResult]", *, shown: bool) -> tuple[ObjectResult, ...]:
+    """The answer of a dry run. Of objects pods alone are shown: a Secret's values are in no answer."""
+    found: list[ObjectResult] = []
+    size = 0
+    for one in checked:
+        if isinstance(one, ObjectResult):
+            found.append(one)
+        elif not shown or one.admitted is None or one.key.resource != subjects.PODS:
+            found.append(one.outcome)
+        else:
+            encoded = msgspec.json.encode(one.admitted)
+            size += len(encoded)
+            told = msgspec.structs.replace(one.outcome, admitted=(msgspec.Raw(encoded),))
+            found.append(told if size <= SHOWN_BYTES else _undone(_TOO_MANY))
+    return tuple(found)
+
+
+def _undone(why: str) -> ObjectResult:
+    return results.result("refused", ObjectKey("", "", ""), message=why)
 
 
 async def _look_up(bus: Bus, application: "_Application", read: "list[_Read | ObjectResult]") -> None:
@@ -241,7 +270,8 @@ class _Application:
         if heed := acting.unheeded(kind):
             warnings.append(heed)
         outcome = msgspec.structs.replace(outcome, warnings=tuple(warnings)) if warnings else outcome
-        return _Candidate(key, Intent(key, plan, stored), outcome, tuple(warnings))
+        admitted = step.document if isinstance(step, Put) else None
+        return _Candidate(key, Intent(key, plan, stored), outcome, tuple(warnings), admitted)
 
     def _as_defined(self, kind: Kind, document: Document) -> ObjectKey:
         """Where a custom object belongs by its definition, if one is stored or stands before it in the

@@ -95,6 +95,10 @@ def run(arguments: Sequence[str]) -> int:
             from podyard.cli.reference_flags import normalized
 
             arguments = normalized(arguments)
+        elif arguments and arguments[0] == "explain":
+            from podyard.cli.commands.would_go import spelled_out
+
+            arguments = spelled_out(arguments)
         wants_list = not arguments or arguments[0] in ("--help", "-h")
         result = build(load_all=wants_list)(list(arguments))
     except CycloptsError as error:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from podyard.cli.errors import InputError, listed
+from podyard.cli.options import DEFAULT_NAMESPACE
 from podyard.objects.manifests import Contents, Manifest, read
 
 SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
@@ -38,6 +39,22 @@ def read_contents(names: Iterable[str], *, stdin: Callable[[], str] | None = Non
     if not found.manifests and not found.faults:
         raise InputError("no objects in the given files", "name files with -f FILE, or - for standard input")
     return found
+
+
+def settle_namespace(manifest: Manifest, wanted: str | None) -> None:
+    """Give a namespaced object the namespace it is to live in.
+
+    :raises InputError: it names another than `--namespace`
+    """
+    metadata = manifest.document["metadata"]
+    present: str = metadata.get("namespace", "")
+    custom = manifest.kind.custom
+    if not (manifest.kind.namespaced and (not custom or present or wanted)):
+        return
+    if wanted and present and present != wanted:
+        fault = manifest.fault("metadata.namespace", f'is "{present}", but --namespace says "{wanted}"')
+        raise InputError(str(fault), "leave one of them out")
+    metadata["namespace"] = present or wanted or DEFAULT_NAMESPACE
 
 
 def _texts(name: str, stdin: Callable[[], str]) -> list[tuple[str, str]]:

@@ -88,6 +88,8 @@ async def apply(
     why: str = "",
     dry_run: bool = False,
     create_only: bool = False,
+    partial: bool = False,
+    admitted: bool = False,
     validation: Validation = "warn",
     who: str = "",
     timeout_s: float = REQUEST_S,
@@ -95,6 +97,8 @@ async def apply(
     """Create or replace objects, up to the first request of which one is refused; results in order, those
     after it missing. A dry run asks of all: it changes nothing, and people are told all their faults.
 
+    :param partial: the good ones are done although others are refused
+    :param admitted: a dry run shows pods as they would be stored
     :param validation: what becomes of fields that a kind does not have
     :param timeout_s: for each request, its repeats included
     :raises CliError: the api could not read the request; or nobody answered one that must not be repeated
@@ -110,6 +114,8 @@ async def apply(
             why=why,
             dry_run=dry_run,
             create_only=create_only,
+            partial=partial,
+            admitted=admitted,
             validation=validation,
         )
         once = "" if dry_run else _why_once(documents[start : start + len(piece)], create_only=create_only)

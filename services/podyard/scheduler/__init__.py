@@ -6,7 +6,7 @@ plugins (`podyard.plugins`).
 
 Reads: the objects that queue and binder follow (`proto.subjects.FOLLOWED_BY_QUEUE_AND_SCHEDULER` and what the
 plugins registered), `placement.bindings.>`, `placement.commits.>`, `placement.fence`; asks
-`svc.queue.pop|done|heartbeat|preempting` and `svc.binder.bind`.
+`svc.queue.pop|done|heartbeat|preempting` and `svc.binder.bind`. Answers `svc.scheduler.would` (people).
 Writes: `decisions.<ns>.<pod>.<uid>` for attempts that did not bind; `cluster.pods.<ns>.<pod>` of pods that it
 preempts (their deletion); `k8sevents.<ns>.Pod.<pod>`; `dead.scheduler`.
 Keeps: the view, the node table, assumptions, open attempts; all in memory. Nothing survives a restart: the
@@ -22,6 +22,7 @@ were asked for are settled by the pod's own binding.
 - `outbox`       what waits to be sent by the links
 - `queue_link`   pops, results, heartbeats, the session
 - `bind_link`    decisions to the binder
+- `questions`    where a pod would go, for people who ask
 - `preemption_link`  preemptions: the queue, the victims
 - `attempt_records`  records of attempts that did not bind
 - `cycle_spans`, `victim_traces`, `instruments`  traces and metrics; `reference_metrics` those of

@@ -19,11 +19,13 @@ from podyard.scheduler.core.effects import (
     Bind,
     Conflicted,
     CycleSpan,
+    Declined,
     Done,
     Effect,
     PluginFailed,
     Preempt,
     Record,
+    Reply,
 )
 from podyard.scheduler.core.messages import BindAnswered, Changed, ExtendersAnswered, Listed, Message, Work
 from podyard.scheduler.core.scheduler import Scheduler
@@ -54,6 +56,7 @@ class Engine:
         ask: Callable[[AskExtenders], Awaitable[ExtendersAnswered]],
         keep: Callable[[AttemptRecord], None],
         tell: Callable[[Event], None],
+        reply: Callable[[Reply | Declined], None],
         spans: Spans,
         instruments: Instruments,
         slice_s: float,
@@ -66,6 +69,7 @@ class Engine:
         :param ask: asks the extenders
         :param keep: stores the record of an attempt that did not bind, soon
         :param tell: tells people of a victim that was only assumed
+        :param reply: answers who asks where a pod would go
         """
         self.core = core
         self._now = now
@@ -86,6 +90,7 @@ class Engine:
         self.results: Outbox[AttemptResult] = Outbox()
         self._keep = keep
         self._tell = tell
+        self._reply = reply
         self.preemptions: Outbox[Preempt] = Outbox()
         self.untold: dict[str, Preempt] = {}
         """By attempt: preemptions of which the queue does not know yet, so that their attempts' results
@@ -168,6 +173,8 @@ class Engine:
                 case Conflicted():
                     self._instruments.conflicts.labels(effect.cause).inc()
                     self._instruments.retries.inc(effect.retried)
+                case Reply() | Declined():
+                    self._reply(effect)
         self._instruments.count_results(outcomes)
 
     async def _answer(self, ask: AskExtenders) -> Message:

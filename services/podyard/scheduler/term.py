@@ -3,8 +3,11 @@ raised."""
 
 import time
 from collections.abc import Mapping
+from typing import Final
 
-from podyard.bus import Delivery, Request
+import anyio
+
+from podyard.bus import Delivery, Request, Subscription
 from podyard.cluster.view import ClusterView
 from podyard.configuration.model import Configuration
 from podyard.extenders import ExtenderClients, described
@@ -14,13 +17,14 @@ from podyard.proto import codec, subjects
 from podyard.runtime.service import Service
 from podyard.scheduler import attempt_records
 from podyard.scheduler.bind_link import BindLink
-from podyard.scheduler.core.effects import AskExtenders
+from podyard.scheduler.core.effects import AskExtenders, Declined, Reply
 from podyard.scheduler.core.messages import BindAnswered, Changed, ExtendersAnswered, Message
 from podyard.scheduler.core.scheduler import Scheduler
 from podyard.scheduler.debug import Shown
 from podyard.scheduler.engine import Engine
 from podyard.scheduler.instruments import Instruments
 from podyard.scheduler.preemption_link import PreemptionLink
+from podyard.scheduler.questions import Questions
 from podyard.scheduler.queue_link import QueueLink
 from podyard.scheduler.settings import SchedulerSettings
 from podyard.shell.boundary import Boundary
@@ -30,6 +34,9 @@ from podyard.shell.event_recorder import Recorder
 from podyard.shell.informer import base_subjects
 from podyard.shell.reading import Reading
 from podyard.shell.records import Records
+
+END_WITHIN_S: Final = 2.0
+"""How long the end of a term may take."""
 
 
 class Term:
@@ -70,6 +77,7 @@ class Term:
             ask=self._ask,
             keep=lambda record: self._records.put(attempt_records.outgoing(record)),
             tell=events.record,
+            reply=self._reply,
             spans=service.spans,
             instruments=instruments,
             slice_s=settings.slice_s,
@@ -88,6 +96,7 @@ class Term:
             aside=boundary.aside,
             lasting=True,
         )
+        self._questions = Questions(self._engine.step, boundary.refusal, self._reading.informer)
         self._debugging = debugging_of(service, Shown(self._core, self._view, subjects_read), boundary.aside)
         bus, engine, health, log = service.bus, self._engine, service.health, service.log
         digests = {name: profile.digest for name, profile in profiles.items()}
@@ -112,6 +121,7 @@ class Term:
         term, and the queue hands the pods out again: at once after an ordered end. A core that raised leaves
         its session to die: the pod that it raised on may be among those that go back, and backs off."""
         informer = self._reading.informer
+        opened: list[Subscription] = []
         try:
             async with self._engine.driver as tasks:
                 tasks.start_soon(self._reading.run)
@@ -126,16 +136,24 @@ class Term:
                 tasks.start_soon(self._events.run)
                 tasks.start_soon(self._preemptions.run)
                 tasks.start_soon(self._queue.pop)
+                opened.append(await self._questions.serve(self._service.endpoints))
         finally:
+            self._questions.end()
             if not self._engine.driver.raised:
                 await self._queue.leave()
+            await finish_all(opened, END_WITHIN_S)
             await self._events.flush()
 
     async def _ask(self, ask: AskExtenders) -> ExtendersAnswered:
         """The core's table stands still meanwhile: extenders are told of it as it is."""
         return ExtendersAnswered(ask.ticket, await self._clients.ask(ask.calls, self._core.nodes))
 
+    def _reply(self, effect: Reply | Declined) -> None:
+        self._questions.answer(effect)
+
     def _cause(self, message: Message) -> Cause | None:
+        if self._core.rehearsing is not None:
+            return self._questions.cause(self._core.rehearsing)
         attempted = self._core.attempting
         if attempted is not None:
             subject = subjects.object_(subjects.PODS, attempted.namespace, attempted.name)

@@ -18,6 +18,7 @@ from podyard.scheduler.core.messages import (
     Popped,
     SessionStarted,
     Work,
+    Would,
 )
 from podyard.scheduler.core.scheduler import Scheduler
 from tests.contract.cores.recording import Case
@@ -133,6 +134,8 @@ def play() -> None:
     _waits(one)
     _conflicts(one)
     _asks(one)
+    one.tell(Would(1, ("default", "large"), 10))
+    one.tell(Would(2, ("default", "nobody"), 0))
     one.stage.pod("urgent", cpu="6", priority=10)
     one.pop("urgent")
     one.work()
@@ -175,12 +178,14 @@ def _asks(one: Play) -> None:
         one.stage.pod(name, cpu="100m", requests={"example.com/gpu": "0"})
     one.pop("gpu", "gpu2")
     one.work()
+    one.tell(Would(3, ("default", "gpu2"), 0))
     one.stage.node("n4", cpu="1")
     one.follow()
     one.answer_extenders()
     one.later(0.1)
     one.answer_extenders()
     one.work()
+    one.answer_extenders()
     one.bind()
 
 

@@ -20,6 +20,7 @@ from podyard.proto.queue_api import (
     SessionHeartbeat,
     WouldRequest,
 )
+from podyard.proto.scheduler_api import WouldGoRequest
 from podyard.proto.signals import NodeSignals
 
 LONG = "x" * 254
@@ -52,6 +53,9 @@ def many(count: int, item: Any) -> list[Any]:
             "length <= 15",
         ),
         (WouldRequest, {"namespace": LONG, "name": "a", "event": EVENT}, "$.namespace", "length <= 253"),
+        (WouldGoRequest, {"pod": None, "namespace": "d", "name": LONG}, "$.name", "length <= 253"),
+        (WouldGoRequest, {"pod": None, "namespace": "d", "name": "a", "limit": 10_001}, "$.limit", "<= 10000"),
+        (WouldGoRequest, {"pod": None, "namespace": "d", "name": "a", "position": -1}, "$.position", ">= 0"),
         (PopRequest, {"session": LONG, "popId": "1"}, "$.session", "length <= 253"),
         (PopRequest, {"session": "s", "popId": LONG}, "$.popId", "length <= 253"),
         (

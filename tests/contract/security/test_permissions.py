@@ -53,7 +53,14 @@ NODE_2: Final = {
     "usage.node-2",
 }
 STATUSES: Final = {one for one in NODE_1 | NODE_2 if one.startswith("cluster.")}
-OPEN: Final = {"svc.objects.apply", "svc.objects.delete", "svc.objects.evict", "svc.queue.list", "svc.queue.would"}
+OPEN: Final = {
+    "svc.objects.apply",
+    "svc.objects.delete",
+    "svc.objects.evict",
+    "svc.queue.list",
+    "svc.queue.would",
+    "svc.scheduler.would",
+}
 SCHEDULING: Final = {
     "svc.queue.pop",
     "svc.queue.done",
@@ -152,7 +159,7 @@ ASKED: Final = {"svc.agents.node-1.preview", "svc.agents.node-2.preview"}
 LISTENING: Final[dict[str, set[str]]] = {
     "api": {"svc.objects.apply", "svc.objects.apply.*", "svc.objects.reveal", "$SRV.PING"},
     "queue": {"svc.queue.pop", "svc.queue.*", "events.>", "leases.queue", "$SRV.PING"},
-    "scheduler": {"$SRV.PING"},
+    "scheduler": {"svc.scheduler.would", "$SRV.PING"},
     "binder": {"svc.binder.bind", "leases.binder", "$SRV.PING"},
     "descheduler": {"usage.*", "$SRV.PING"},
     "workloads": {"heartbeat.*", "heartbeat.node-1", "$SRV.PING"},

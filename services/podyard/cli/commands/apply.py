@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from cyclopts import Parameter
 
 from podyard.cli.options import (
-    DEFAULT_NAMESPACE,
     FilesOption,
     NamespaceOption,
     NatsOption,
@@ -59,7 +58,7 @@ def apply(
     manifests: list[Manifest] = []
     for manifest in contents.manifests:
         try:
-            _settle_namespace(manifest, namespace)
+            file_reader.settle_namespace(manifest, namespace)
             manifests.append(manifest)
         except InputError as error:
             faults.append(error.message)
@@ -109,24 +108,6 @@ def _warn(warnings: list[str]) -> None:
 
     for warning in dict.fromkeys(warnings):
         sys.stderr.write(f"warning: {warning}\n")
-
-
-def _settle_namespace(manifest: "Manifest", wanted: str | None) -> None:
-    """Give a namespaced object the namespace it is to live in.
-
-    :raises InputError: it names another than `--namespace`
-    """
-    from podyard.cli.errors import InputError
-
-    metadata = manifest.document["metadata"]
-    present: str = metadata.get("namespace", "")
-    custom = manifest.kind.custom
-    if not (manifest.kind.namespaced and (not custom or present or wanted)):
-        return
-    if wanted and present and present != wanted:
-        fault = manifest.fault("metadata.namespace", f'is "{present}", but --namespace says "{wanted}"')
-        raise InputError(str(fault), "leave one of them out")
-    metadata["namespace"] = present or wanted or DEFAULT_NAMESPACE
 
 
 async def _apply(

@@ -16,12 +16,16 @@ _USAGE: Final = "podyard explain pod|node|deployment|replicaset|statefulset|daem
 
 
 def explain(
-    kind: str,
+    kind: str = "",
     name: str = "",
     /,
     *,
-    would: Annotated[str, Parameter(show_default=False)] = "",
-    file: Annotated[str, Parameter(name=["--filename", "-f"], show_default=False)] = "",
+    would: Annotated[str | None, Parameter(show_default=False)] = None,
+    file: Annotated[
+        tuple[str, ...],
+        Parameter(name=["--filename", "-f"], negative="", allow_leading_hyphen=True, show_default=False),
+    ] = (),
+    nodes: Annotated[bool, Parameter(negative="")] = False,
     old: Annotated[str, Parameter(show_default=False)] = "",
     every: Annotated[bool, Parameter(name="--all", negative="")] = False,
     namespace: NamespaceOption = None,
@@ -39,8 +43,13 @@ def explain(
     that lacks least, and what would help. Of a node: how full it is, what is on it, and why pods that wait do
     not go there.
 
-    With --would: what an event would do to the waiting pod, without publishing it: each rejecting plugin's
-    hint and its answer.
+    With --would EVENT: what an event would do to the waiting pod, without publishing it: each rejecting
+    plugin's hint and its answer.
+
+    With --would alone: where the pods of a file would go, without creating them; of a workload, one of its
+    pods. A scheduler rehearses a cycle and changes nothing.
+
+    With --nodes: what each plugin says of each node now, and how good the nodes are that fit.
 
     ```
     podyard explain pod web-1
@@ -50,23 +59,32 @@ def explain(
     podyard explain pod web-1 -o json
     podyard explain pod web-1 --all
     podyard explain pod web-1 --would Node/UpdateNodeAllocatable -f bigger-node.yaml
+    podyard explain pod web-1 --nodes
+    podyard explain -f web.yaml --would
     ```
 
     :param kind: pod, node, deployment, replicaset, replicationcontroller, statefulset, daemonset, job or
         cronjob; or KIND/NAME, as `podyard get -o name` prints it.
     :param name: Its name.
-    :param would: RESOURCE/ACTION, as for `podyard publish`.
-    :param file: With --would: the object as it would be after the event; for Delete, as it was before.
-    :param old: With --would: the object before the event; default: as it is stored now.
-    :param every: Each event that did not wake the pod, not one line for each event, plugin and reason; all
-        pods of a node; `-o json` has them all.
+    :param would: RESOURCE/ACTION, as for `podyard publish`; or nothing: where the pods of the file would go.
+    :param file: With --would EVENT: the object as it would be after the event; for Delete, as it was before.
+        With --would alone: a file of objects, a directory of such files, or `-` for standard input; may be
+        repeated.
+    :param old: With --would EVENT: the object before the event; default: as it is stored now.
+    :param nodes: Of each node what each plugin says; where many say the same, together.
+    :param every: Each event that did not wake the pod, not one line for each event, plugin and reason;
+        all pods of a node; with --nodes, a line for each node. `-o json` has them all.
     """
     from podyard.cli import session, targets
+    from podyard.cli.commands import would_go
     from podyard.cli.errors import InputError
     from podyard.cli.scenario import load
     from podyard.proto import subjects
     from podyard.telling import workload
 
+    asks = would_go.Asks(kind=kind, name=name, would=would, files=file, old=old, nodes=nodes, every=every)
+    if asks.where:
+        return would_go.run(asks, namespace, output, nats)
     found, slash, slashed = kind.partition("/")
     meant = targets.kind_named(found)
     told = meant.kind
@@ -79,7 +97,9 @@ def explain(
         raise InputError("--would is about a pod that waits", f"podyard explain pod NAME --would {would}")
     if (file or old) and not would:
         raise InputError("-f and --old belong to --would EVENT", f"podyard explain pod {name} --would Node/Add -f FILE")
-    event = load.bare_event(would, file, old) if would else None
+    if len(file) > 1:
+        raise InputError("one file for --would EVENT", "an event is about one object")
+    event = load.bare_event(would, "".join(file), old) if would else None
 
     async def work(bus: "Bus") -> int:
         if meant.resource == subjects.NODES:

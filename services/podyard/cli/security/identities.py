@@ -121,6 +121,7 @@ def core() -> tuple[Identity, ...]:
                 _kind(subjects.PODS),
                 *_reading("CLUSTER"),
             ),
+            subscribes=(subjects.SCHEDULER_WOULD,),
         ),
         _service(
             "binder",
@@ -265,7 +266,7 @@ def _news(nodes: tuple[str, ...]) -> tuple[str, ...]:
 
 def _written_by_people() -> tuple[str, ...]:
     objects = (subjects.OBJECTS_APPLY, subjects.OBJECTS_DELETE, subjects.OBJECTS_EVICT)
-    return (*objects, *map(subjects.queue_verb, _READING_VERBS))
+    return (*objects, *map(subjects.queue_verb, _READING_VERBS), subjects.SCHEDULER_WOULD)
 
 
 def _reading(*names: str) -> tuple[str, ...]:

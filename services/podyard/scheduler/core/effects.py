@@ -9,6 +9,7 @@ from podyard.framework.extenders import Calls
 from podyard.proto.binder_api import BindRequest
 from podyard.proto.decisions import AttemptRecord, Victim
 from podyard.proto.queue_api import AttemptResult
+from podyard.proto.scheduler_api import WouldGoReply
 
 
 class Bind(msgspec.Struct, frozen=True):
@@ -102,6 +103,30 @@ class PluginFailed(msgspec.Struct, frozen=True):
     detail: str
 
 
+class Reply(msgspec.Struct, frozen=True):
+    """Answer the request with this ticket."""
+
+    ticket: int
+    reply: WouldGoReply
+
+
+class Declined(msgspec.Struct, frozen=True):
+    """Refuse the request with this ticket."""
+
+    ticket: int
+    reason: str
+
+
 Effect: TypeAlias = (
-    Bind | Done | Preempt | Record | CycleSpan | AskExtenders | AwaitPosition | Conflicted | PluginFailed
+    Bind
+    | Done
+    | Preempt
+    | Record
+    | CycleSpan
+    | AskExtenders
+    | AwaitPosition
+    | Conflicted
+    | PluginFailed
+    | Reply
+    | Declined
 )

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from podyard.cluster.changes import Change
+from podyard.cluster.keys import NamespacedName
+from podyard.cluster.pods import PodView
 from podyard.framework.extenders import Answers
 from podyard.proto.binder_api import BindReply, BindRequest
 from podyard.proto.queue_api import PopReply
@@ -48,6 +50,17 @@ class ExtendersAnswered(NamedTuple):
     answers: Answers
 
 
+class Would(NamedTuple):
+    """Somebody asks where a pod would go. Answered under the ticket by `Reply` or `Declined`, at once or when
+    extenders have answered."""
+
+    ticket: int
+    pod: NamespacedName | PodView
+    """A stored one, or one that is not."""
+    limit: int
+    """Nodes that are told by name."""
+
+
 class BindAnswered(NamedTuple):
     """The binder answered some decisions of a request."""
 
@@ -55,4 +68,4 @@ class BindAnswered(NamedTuple):
     reply: BindReply
 
 
-Message: TypeAlias = SessionStarted | Popped | Changed | Listed | Work | ExtendersAnswered | BindAnswered
+Message: TypeAlias = SessionStarted | Popped | Changed | Listed | Work | ExtendersAnswered | Would | BindAnswered

@@ -84,6 +84,8 @@ class Placing:
         self._random = random
         self.nominations = OwnNominations(Nominations(schedulers=frozenset(profiles)))
         self.cluster = cluster = Snapshot(self.table, view, self.permits, self.nominations.nominated)
+        self.profiles = profiles
+        self.extenders = tuple(extenders)
         plugin_times = PluginTimes(stopwatch)
         self.measuring = Measuring(plugin_times)
         self._cycles = {

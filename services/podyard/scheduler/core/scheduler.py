@@ -29,9 +29,11 @@ from podyard.scheduler.core.messages import (
     Popped,
     SessionStarted,
     Work,
+    Would,
 )
 from podyard.scheduler.core.outcomes import Outcomes
 from podyard.scheduler.core.placing import Placing, View
+from podyard.scheduler.core.rehearsals import Rehearsals
 from podyard.scheduler.core.requests import Requests
 from podyard.scheduler.core.settling import Settling
 
@@ -64,6 +66,7 @@ class Scheduler:
         self._requests = Requests(self._placing.assumptions, self._outcomes, digests, session)
         clearing = Clearing(self._placing, self._settling, self._requests, self._asking_again)
         self._attempts = Attempts(self._placing, view, self._requests, clearing, self._outcomes)
+        self._rehearsals = Rehearsals(self._placing, view, self._requests, self._outcomes, stopwatch)
         self._epoch = 0
         self._backlog = Backlog()
         self._deferred: list[Changed | BindAnswered | Listed] = []
@@ -72,6 +75,7 @@ class Scheduler:
     def close(self) -> None:
         """The term ends: what extenders say is for nobody any more."""
         self._attempts.close()
+        self._rehearsals.close()
 
     # ---- what the shell may ask ----------------------------------------------------------------------------
 
@@ -84,6 +88,16 @@ class Scheduler:
     def attempting(self) -> PoppedPod | None:
         """Whose cycle runs within this step."""
         return self._attempts.running
+
+    @property
+    def rehearsing(self) -> int | None:
+        """The ticket of the question that is rehearsed within this step."""
+        return self._rehearsals.running
+
+    @property
+    def _stands_still(self) -> bool:
+        """Extenders are asked: nothing may change until they have answered."""
+        return self._attempts.asking is not None or self._rehearsals.asks
 
     @property
     def backlog(self) -> int:
@@ -125,7 +139,7 @@ class Scheduler:
     @property
     def ready(self) -> bool:
         """Whether `Work` has something to do now; waits at Permit apart."""
-        if self._attempts.asking is not None:
+        if self._stands_still:
             return False
         position = self._view.position
         return bool(
@@ -142,7 +156,7 @@ class Scheduler:
         A wait at Permit runs out, the binder is to be asked again, or a position was awaited long enough.
         While extenders are asked nothing is due.
         """
-        if self._attempts.asking is not None:
+        if self._stands_still:
             return None
         deadlines = self._placing.permits.next_deadline(), self._asking_again.deadline(), self._late_at()
         return min((one for one in deadlines if one is not None), default=None)
@@ -158,7 +172,7 @@ class Scheduler:
     def books(self) -> Books | None:
         """What is counted on nodes; None while extenders are asked: the table stands still, the view goes
         on."""
-        return None if self._attempts.asking is not None else holding.counted(self._placing)
+        return None if self._stands_still else holding.counted(self._placing)
 
     def is_unsettled(self, uid: str) -> bool:
         """Whether a pod is counted on a node, and neither its binding nor its end is known."""
@@ -182,10 +196,12 @@ class Scheduler:
         :param now: seconds since 1970, UTC
         :return: what is to be done, in this order
         """
-        if self._attempts.asking is not None and isinstance(message, Changed | BindAnswered | Listed):
+        if self._stands_still and isinstance(message, Changed | BindAnswered | Listed):
             self._deferred.append(message)
         else:
             self._take(message, now)
+        if self._rehearsals.waiting and not self._stands_still:
+            self._rehearsals.run()
         for fault in self._placing.cluster.take_faults():
             self._outcomes.add(PluginFailed(fault.plugin, fault.point, fault.detail))
         return self._outcomes.take()
@@ -200,15 +216,23 @@ class Scheduler:
                 for answer in message.reply.answers:
                     self._settling.answered(answer, message.reply.position, self._requests.session, now)
             case ExtendersAnswered():
-                self._attempts.answered(message.ticket, message.answers, now)
-                if self._attempts.asking is None:
-                    self._catch_up(now)
+                self._answered(message, now)
             case Popped():
                 self._popped(message.reply, now)
             case Listed():
                 self._settling.listed()
             case SessionStarted():
                 self._restart(message.session, now)
+            case Would():
+                self._rehearsals.put(message)
+
+    def _answered(self, message: ExtendersAnswered, now: float) -> None:
+        if self._rehearsals.asks:
+            self._rehearsals.answered(message.ticket, message.answers)
+        else:
+            self._attempts.answered(message.ticket, message.answers, now)
+        if not self._stands_still:
+            self._catch_up(now)
 
     # ---- the queue -----------------------------------------------------------------------------------------
 
@@ -227,6 +251,8 @@ class Scheduler:
         """The queue took the old session for dead, and back all that had no result. What the binder was asked
         is still awaited."""
         self._requests.session = session
+        if self._rehearsals.give_up():
+            self._catch_up(now)
         self._forget_pops(now)
         for uid in self._placing.permits.unsettled():
             self._placing.forget(uid)
@@ -265,7 +291,7 @@ class Scheduler:
 
     def _work(self, limit: int, now: float) -> None:
         attempts, settling, position = self._attempts, self._settling, self._view.position
-        if attempts.asking is not None:
+        if self._stands_still:
             return
         self._settle_permits(now)
         self._give_up_late(now)
