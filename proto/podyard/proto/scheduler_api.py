@@ -81,5 +81,6 @@ class WouldGoReply(Message, frozen=True, kw_only=True):
     error: Annotated[str, Meta(description="nobody can say where it would go, and why")] = ""
     verdicts: Annotated[tuple[NodesVerdict, ...], Meta(description="of all nodes that do not take it, most first")] = ()
     left_out: Annotated[
-        Count, Meta(description="nodes that are not told by name, above the limit or what a message can hold")
+        Count,
+        Meta(description="nodes that are not told of: by name above the limit, or at all, what a message cannot hold"),
     ] = 0

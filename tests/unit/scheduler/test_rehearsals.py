@@ -163,7 +163,7 @@ def test_an_answer_is_no_larger_than_a_message(monkeypatch: pytest.MonkeyPatch) 
     assert less.left_out == 60 - names > 0
     monkeypatch.setattr(rehearsals, "LARGEST_BYTES", 10)
     none = would(play, pod, limit=100)
-    assert (none.verdicts, len(none.scores), none.left_out) == ((), 3, 57)
+    assert (none.verdicts, len(none.scores), none.left_out) == ((), 3, 30)
 
 
 def extended(*nodes: str) -> Play:

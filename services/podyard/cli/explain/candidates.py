@@ -101,7 +101,7 @@ def _pod(manifest: Manifest, taken: Collection[tuple[str, str]]) -> Candidate:
 
 def _from_template(manifest: Manifest, template: Document) -> Document:
     kind = manifest.kind.kind
-    if kind == "DaemonSet" and _tolerates(template.get("spec")):
+    if kind == "DaemonSet" and template.get("spec"):
         template = daemon_sets.pod_template(template, {})
     metadata = {key: one for key, one in documents.mapping(template, "metadata").items() if key in _TAKEN_OVER}
     metadata |= {"namespace": manifest.namespace, "generateName": f"{manifest.name}-"}
@@ -113,14 +113,6 @@ def _from_template(manifest: Manifest, template: Document) -> Document:
 
 _TAKEN_OVER: Final = frozenset(("labels", "annotations", "finalizers"))
 """Of a template's metadata. Source: pkg/controller/controller_utils.go, GetPodFromTemplate."""
-
-
-def _tolerates(spec: object) -> bool:
-    """Whether tolerations can be added; else the api says what is wrong."""
-    if not documents.is_mapping(spec):
-        return False
-    given: object = spec.get("tolerations") or []
-    return documents.is_list(given) and all(map(documents.is_mapping, given))
 
 
 def _with_claims(manifest: Manifest, pod: Document, stored: Collection[Claim]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from podyard.cli import files as file_reader
 from podyard.cli import objects_client
 from podyard.cli.errors import CliError, InputError
 from podyard.cli.explain import candidates
-from podyard.cli.explain.candidates import Candidate, Claim
+from podyard.cli.explain.candidates import Candidate
 from podyard.objects.manifests import Manifest
 from podyard.proto import codec, subjects
 from podyard.proto.objects_api import ObjectResult
@@ -25,16 +25,17 @@ MOST_PODS: Final = 64
 """Of one command: each takes a scheduler the time of a cycle."""
 
 
-class WouldGo(msgspec.Struct, frozen=True, kw_only=True):
+class WouldGo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """What was found of one pod of a file. Without a reply the api refuses it, and `refused` says why."""
 
     about: str
+    namespace: str
     notes: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     reply: WouldGoReply | None = None
 
 
-class Answers(msgspec.Struct, frozen=True, kw_only=True):
+class Answers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """Of the files of one command."""
 
     pods: tuple[WouldGo, ...]
@@ -85,6 +86,7 @@ async def of_files(bus: Bus, files: Sequence[str], namespace: str | None, limit:
         dry_run=True,
         partial=True,
         admitted=True,
+        validation="strict",
     )
     warnings = [
         f"{candidates.about(one)} would be refused: {result.reason}"
@@ -111,7 +113,7 @@ def _check_number(manifests: Collection[Manifest], pods: Collection[Candidate]) 
         )
 
 
-async def _is_there(bus: Bus, resource: str, key: tuple[str, str] | Claim) -> bool:
+async def _is_there(bus: Bus, resource: str, key: tuple[str, str]) -> bool:
     namespace, name = key
     if not name:
         return False
@@ -120,14 +122,15 @@ async def _is_there(bus: Bus, resource: str, key: tuple[str, str] | Claim) -> bo
 
 
 async def _of_pod(bus: Bus, pod: Candidate, result: ObjectResult, limit: int) -> WouldGo:
+    told = WouldGo(about=pod.about, namespace=pod.document["metadata"]["namespace"], notes=pod.notes)
     if result.outcome not in objects_client.GOOD or not result.admitted:
         refused = tuple(f"{one.field}: {one.detail}" for one in result.errors) or (result.reason,)
-        return WouldGo(about=pod.about, notes=pod.notes, refused=refused)
+        return msgspec.structs.replace(told, refused=refused)
     try:
-        reply = await _ask(bus, WouldGoRequest(pod=result.admitted[0], limit=limit))
+        request = WouldGoRequest(pod=result.admitted[0], limit=limit)
+        return msgspec.structs.replace(told, reply=await _ask(bus, request))
     except InputError as error:
-        return WouldGo(about=pod.about, notes=pod.notes, refused=(error.message,))
-    return WouldGo(about=pod.about, notes=pod.notes, reply=reply)
+        return msgspec.structs.replace(told, refused=(error.message,))
 
 
 async def _ask(bus: Bus, request: WouldGoRequest) -> WouldGoReply:

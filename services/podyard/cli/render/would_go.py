@@ -25,7 +25,9 @@ def of_stored(reply: WouldGoReply, width: int, *, nodes: bool, every: bool) -> l
     :param nodes: with what plugins say of nodes
     :param every: of each node by itself
     """
-    return _cut([f"Pod {reply.namespace}/{reply.name}", *_reply(reply, width, nodes=nodes, every=every)], width)
+    place = [f"  is on {reply.placed_on}; one more like it"] if reply.placed_on else []
+    heading = [f"Pod {reply.namespace}/{reply.name}", *place]
+    return _cut([*heading, *_reply(reply, width, nodes=nodes, every=every)], width)
 
 
 def of_files(found: Answers, width: int, *, nodes: bool, every: bool) -> list[str]:
@@ -44,20 +46,20 @@ def _cut(lines: list[str], width: int) -> list[str]:
 
 
 def _pod(pod: WouldGo, width: int, *, nodes: bool, every: bool) -> Iterator[str]:
-    yield pod.about if pod.reply is None else f"{pod.about}  ({pod.reply.namespace}/{pod.reply.name})"
+    yield f"{pod.about} in namespace {pod.namespace}"
     yield from (f"  note: {note}" for note in pod.notes)
     if pod.reply is None:
-        yield "  would not be created:"
+        yield "  would not be scheduled:"
         yield from (f"    {fault}" for fault in pod.refused)
-    else:
-        yield from _reply(pod.reply, width, nodes=nodes, every=every)
+        return
+    if pod.reply.placed_on:
+        yield f"  is put on {pod.reply.placed_on}, which it names, and no scheduler is asked; if it named none:"
+    yield from _reply(pod.reply, width, nodes=nodes, every=every)
 
 
 def _reply(reply: WouldGoReply, width: int, *, nodes: bool, every: bool) -> Iterator[str]:
     for gate in reply.gates:
         yield f"  is not tried as long as {gate.plugin} says: {', '.join(gate.reasons)}; once it is:"
-    if reply.placed_on:
-        yield f"  is on {reply.placed_on}, or names it; one more like it:"
     yield from _outcome(reply)
     yield from _preemption(reply)
     if len(reply.scores) > 1 and not every:
@@ -100,7 +102,7 @@ def _preemption(reply: WouldGoReply) -> Iterator[str]:
         yield f"  waits for room on {reply.nominated_node}, which it is nominated to"
     elif not reply.node:
         _, found, why = reply.message.partition(PREEMPTION)
-        if found:
+        if found and not all(rejection.unresolvable for rejection in reply.rejections):
             yield f"  {PREEMPTION}{why}"
 
 

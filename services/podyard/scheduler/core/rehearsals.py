@@ -211,7 +211,8 @@ def _told(reply: WouldGoReply, found: Rehearsed, limit: int, most: int, nominate
     verdicts = tuple(_alike(one, limit) for one in found.rejected[:most])
     scores: tuple[NodeScore, ...] = result.scores[: max(BEST, limit)]
     everybody = len(result.scores) + sum(len(one.names) for one in found.rejected)
-    told = len(scores) + sum(len(one.names) if limit else one.nodes for one in verdicts)
+    told = len(scores if limit else result.scores)
+    told += sum(len(one.names) if limit else one.nodes for one in verdicts)
     return replace(
         reply,
         node=result.node,
