@@ -208,6 +208,41 @@ async def test_explain_tells_what_an_event_would_do_and_publishes_nothing(here: 
     assert "--would" in lonely.err
 
 
+async def test_explain_tells_where_pods_would_go_and_creates_nothing(here: Stand, tmp_path: Path) -> None:
+    file = tmp_path / "pods.yaml"
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "imagined", "namespace": here.namespace},
+        "spec": {
+            "selector": {"matchLabels": {"app": "imagined"}},
+            "template": {"metadata": {"labels": {"app": "imagined"}}, "spec": here.pod("x")["spec"]},
+        },
+    }
+    file.write_text(yaml.safe_dump_all([here.pod("small"), here.pod("huge", cpu="43"), deployment]))
+    told = await here.cli("explain", "-f", str(file), "--would", "--nodes")
+    assert told.code == 0, told.err
+    assert "Pod small" in told.out
+    assert "would go to node-" in told.out
+    assert "Deployment imagined" in told.out
+    assert "NodeResourcesFit rejects 2 nodes: Insufficient cpu  (node-1, node-2)" in told.out
+    assert not json.loads((await here.cli("get", "pods", "-o", "json")).out)["items"]
+    shown = json.loads((await here.cli("explain", "-f", str(file), "--would", "-o", "json")).out)
+    assert [one["reply"].get("nodesFeasible", 0) for one in shown["pods"]] == [2, 0, 2]
+    await here.do.apply([here.pod("huge", cpu="43")], "a test")
+    await here.attempted("huge")
+    each = await here.cli("explain", "pod", "huge", "--nodes", "--all")
+    assert [line.split()[:2] for line in each.out.splitlines()[-2:]] == [
+        ["node-1", "NodeResourcesFit:"],
+        ["node-2", "NodeResourcesFit:"],
+    ]
+    assert len(here.attempts("huge")) == 1
+    file.write_text(yaml.safe_dump(here.pod("bad", cpu="-1")))
+    bad = await here.cli("explain", "-f", str(file), "--would")
+    assert bad.code == 2
+    assert "would not be scheduled" in bad.out
+
+
 async def test_a_scenario_is_played_to_its_end(here: Stand) -> None:
     played = await here.cli("publish", "--scenario", str(SCENARIO))
     assert played.code == 0, played.err

@@ -21,6 +21,7 @@ Never in here: a plugin, I/O, a clock (times are arguments), logging, telemetry,
 - `confirming`      Reserve and Permit; `volume_choices` what Reserve chose, on its way to PreBind
 - `diagnosis`       why a pod fits nowhere: counts, examples and the reference's text; `grouping` its counts
 - `details`         what stands in its way on the nearest node, with numbers and names, for people
+- `rehearsal`       a cycle without an attempt, told of every node, for people
 - `plugin_times`    what plugins took, and which looked at a pod, for metrics
 - `permits`         pods that wait at Permit
 - `one_node`        one pod on one node, for the binder

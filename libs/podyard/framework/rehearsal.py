@@ -63,8 +63,8 @@ class Rehearsed(NamedTuple):
 def rehearse(
     profile: Profile, cluster: Snapshot, pod: PodInfo, extenders: Sequence[Extender] = ()
 ) -> Generator[Calls, Answers, Rehearsed]:
-    """Yields what extenders are to be asked, is sent their answers. Between a yield and its answer nothing may
-    change in the snapshot. Never raises for a plugin's fault.
+    """Yields what extenders are to be asked, is sent their answers. Between a yield and its answer nothing
+    may change in the snapshot. Never raises for a plugin's fault.
 
     :param pod: not counted in the table
     """
@@ -84,8 +84,8 @@ def rehearse(
 
 
 def _left(pod: PodInfo, result: CycleResult) -> frozenset[str] | None:
-    """Names of the nodes that extenders left; None: they were asked about the pod's nominated node alone, which
-    it gets."""
+    """Names of the nodes that extenders left; None: they were asked about the pod's nominated node alone,
+    which it gets."""
     if pod.nominated_node and result.node == pod.nominated_node and result.nodes_feasible == 1:
         return None
     return frozenset(score.node for score in result.scores) or frozenset({result.node}) - {""}

@@ -20,7 +20,7 @@ Modules, by topic:
 - `requeues`    RequeueRecord: what one event moved and did not move
 - `moves`       MoveRecord: what the descheduler moved, and what came of it
 - `pools`       where the queue may have a pod
-- `queue_api`, `binder_api`, `objects_api`, `agents_api`  requests and replies
+- `queue_api`, `scheduler_api`, `binder_api`, `objects_api`, `agents_api`  requests and replies
 - `signals`     synthetic usage, heartbeats
 - `operations`  Lease, DeadLetter, K8sEvent
 - `catalogue`   every message with its subject: schema, golden bytes and documents are made from it

@@ -7,7 +7,7 @@ from typing import Final
 
 import anyio
 
-from podyard.bus import Delivery, Request, Subscription
+from podyard.bus import Delivery, Request, Subscription, finish_all
 from podyard.cluster.view import ClusterView
 from podyard.configuration.model import Configuration
 from podyard.extenders import ExtenderClients, described

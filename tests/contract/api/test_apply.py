@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from anyio import create_task_group, fail_after
 
+from podyard.api import applying
 from podyard.api.applying import Admitter, apply
 from podyard.bus import Bus
 from podyard.cluster.documents import DocumentView
@@ -118,6 +119,39 @@ async def test_a_dry_run_answers_and_writes_nothing(api: Api) -> None:
     reply = await api.apply(pod("a"), pod("b"), dry_run=True)
     assert outcomes(reply) == ["created", "created"]
     assert await api.bus.last_sequence(streams.CLUSTER.name) == 0
+
+
+async def test_a_dry_run_shows_pods_as_they_would_be_stored_and_nothing_else(api: Api) -> None:
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "default"}}
+    wrong = pod("Wrong_name")
+    reply = await api.apply(pod("a"), config, wrong, dry_run=True, partial=True, admitted=True)
+    assert outcomes(reply) == ["created", "created", "refused"]
+    [shown], *others = [one.admitted for one in reply.results]
+    assert others == [(), ()]
+    document = msgspec.json.decode(shown)
+    assert document["metadata"]["uid"] == reply.results[0].uid
+    assert document["spec"]["schedulerName"] == "default-scheduler"
+    assert document["spec"]["priority"] == 0
+    plain = await api.apply(pod("a"), dry_run=True)
+    assert plain.results[0].admitted == ()
+    assert await api.bus.last_sequence(streams.CLUSTER.name) == 0
+
+
+async def test_pods_are_shown_by_a_dry_run_alone(api: Api) -> None:
+    reply = await api.apply(pod("a"), admitted=True)
+    assert outcomes(reply) == ["refused"]
+    assert "by a dry run alone" in reply.results[0].message
+    assert await api.bus.last_sequence(streams.CLUSTER.name) == 0
+
+
+async def test_what_does_not_fit_into_an_answer_is_not_shown_and_told(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(applying, "SHOWN_BYTES", 1500)
+    reply = await api.apply(*(pod(f"p{at}") for at in range(5)), dry_run=True, admitted=True)
+    assert outcomes(reply)[0] == "created"
+    assert outcomes(reply)[-1] == "refused"
+    assert "ask for fewer pods at once" in reply.results[-1].message
 
 
 async def test_the_same_object_twice_is_created_then_configured(api: Api) -> None:

@@ -71,7 +71,7 @@ def _reply(reply: WouldGoReply, width: int, *, nodes: bool, every: bool) -> Iter
 
 
 def _outcome(reply: WouldGoReply) -> Iterator[str]:
-    fit = f"{reply.nodes_feasible:,} of {_nodes(reply.nodes_total)} fit{'s' if reply.nodes_total == 1 else ''}"
+    fit = f"{reply.nodes_feasible:,} of {_nodes(reply.nodes_total)} fit{'s' if reply.nodes_feasible == 1 else ''}"
     took = f", rehearsed in {times.duration(reply.duration_us / 1e6)}" if reply.duration_us else ""
     if reply.error:
         yield f"  nobody can say where it would go: {reply.error}"

@@ -21,6 +21,7 @@ times of spans and metrics only.
 - `own_nominations`   nominations decided here and not yet facts
 - `clearing`     what a preemption does to others
 - `asking_again`  decisions that wait in the binder
+- `rehearsals`   where a pod would go, for people
 - `holding`      what waits in it and what it counts, for people
 - `scheduler`    the core itself
 """

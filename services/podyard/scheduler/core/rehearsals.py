@@ -1,7 +1,8 @@
 """Rehearsals, one at a time: where a pod would go if it were tried now, for people.
 
 A rehearsal is a dialogue as an attempt is, and runs between attempts. It changes nothing: no assumption, no
-nomination, no record, and nothing that is measured of attempts.
+nomination, no record, and nothing that is measured of attempts
+(docs/rules.md, where-a-pod-would-go-changes-nothing).
 """
 
 from collections import deque
