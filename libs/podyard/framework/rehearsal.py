@@ -117,7 +117,8 @@ class _Nodes:
         nodes = self._cluster.nodes
         place = {row: at for at, row in enumerate(self._rows.tolist())}
         belongs: list[int] = of_row.reshape(-1).tolist()
-        for row in nodes.order.rows.tolist():
+        by_name: list[int] = nodes.order.rows.tolist()
+        for row in by_name:
             names[belongs[place[row]]].append(nodes.names[row])
         alike = [
             NodesAlike(tuple(verdicts), tuple(names[at]))
