@@ -61,6 +61,7 @@ def engine_of(
         ask=ask,
         keep=lambda record: None,
         tell=tell,
+        reply=lambda effect: None,
         spans=Spans(),
         instruments=instruments,
         slice_s=0.005,
