@@ -5,8 +5,6 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-import anyio
-
 from podyard.bus import Delivery, Request, Subscription, finish_all
 from podyard.cluster.view import ClusterView
 from podyard.configuration.model import Configuration
