@@ -5,6 +5,7 @@
 - `stream`    the CLUSTER stream without a bus
 - `cluster`   CLUSTER on a bus, as api, agents and the binder write it
 - `services`  a service in this process
+- `whole`     all services in this process, and a person
 - `buses`     a bus on a real server or on the model of one
 - `holding`   context managers for fixtures
 - `lasting`   what takes long to start, one for many tests

@@ -74,7 +74,7 @@ def of_rejection(rejection: Rejection) -> str:
 
 
 def of_message(plugin: str, message: str) -> str:
-    """What would help against what a plugin says without a look at nodes, as a gate does; empty: not known."""
+    """What would help against what a plugin says that looks at no node, as a gate; empty: not known."""
     return _found(plugin, message)
 
 

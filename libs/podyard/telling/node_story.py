@@ -135,7 +135,7 @@ def _why(
     last: AttemptRecord | None,
     queue: QueueListReply | None,
 ) -> str:
-    """Why one pod does not go there. Of what plugins said in its last attempt that is told which holds of this
+    """Why one pod does not go there: of what plugins said in its last attempt the first that holds of this
     node now."""
     outside = waiting.of_pod(pod, last, queue).outside
     if outside is not None:

@@ -44,7 +44,7 @@ _GATES: Final = "waiting for scheduling gates: "
 
 
 def said_once(message: str) -> str:
-    """A rejection without an end that is no reason: `... persistentvolumeclaim "data" not found. not found`."""
+    """A rejection without an end that is no reason, as in `... "data" not found. not found`."""
     return f"{message.removesuffix(_NOBODY_ASKED)}." if message.endswith(_NOBODY_ASKED) else message
 
 

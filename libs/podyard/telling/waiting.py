@@ -99,8 +99,8 @@ def causes(pods: Iterable[WaitingPod], profiles: Sequence[str] = ()) -> tuple[Ca
 
 
 def deciding(record: AttemptRecord) -> Rejection | None:
-    """What keeps the pod off the node that is nearest to taking it; without such a node what keeps it off most
-    of them. None: no plugin rejected it."""
+    """What keeps the pod off the node that is nearest to taking it; without such a node what keeps it off
+    most of them. None: no plugin rejected it."""
     near = [one for one in record.rejections if record.nearest and one.nearest == record.nearest]
     return next(iter(near or record.rejections), None)
 

@@ -1,4 +1,4 @@
-"""How the pods of a workload are: how many run, how many wait and for what, and why some are not made. Pure."""
+"""How the pods of a workload are: how many run, how many wait and for what, why some are not made. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, NamedTuple

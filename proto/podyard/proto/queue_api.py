@@ -259,8 +259,8 @@ class OutsidePod(Message, frozen=True, kw_only=True):
 
 
 class QueueListReply(Message, frozen=True, kw_only=True):
-    """The queue's pools: counts of all, and up to `limit` pods in pop order, pool by pool; pods that are in no
-    pool, if no pool was named.
+    """The queue's pools: counts of all, and up to `limit` pods in pop order, pool by pool; pods that are in
+    no pool, if none was named.
     """
 
     epoch: Count

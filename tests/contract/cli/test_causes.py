@@ -1,5 +1,6 @@
-"""Why a pod is Pending: each cause is brought about in a whole cluster, real services on the bus in memory. What
-`podyard explain pod` and `podyard queue` say of it names the cause, with its number or name, and what would help.
+"""Why a pod is Pending: each cause is brought about in a whole cluster, real services on the bus in memory.
+What `podyard explain pod` and `podyard queue` say of it names the cause, with its number or name, and what
+would help.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from rich.console import Console, RenderableType
 
 from podyard.bus import Bus
 from podyard.cli import objects_client
+from podyard.cli.demo.actions import RefusedError
 from podyard.cli.explain import gather
 from podyard.cli.render import explain as rendered
 from podyard.cli.render import queue as rendered_queue
@@ -109,6 +111,19 @@ def priority_class(name: str, value: int, policy: str) -> Document:
         "value": value,
         "preemptionPolicy": policy,
     }
+
+
+def limit_range(name: str, item: Document) -> Document:
+    return {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"limits": [item]},
+    }
+
+
+def limited(cpu: str) -> Document:
+    return {"resources": {"requests": {"cpu": cpu}, "limits": {"cpu": cpu}}}
 
 
 def near(key: str, kind: str) -> Document:
@@ -427,19 +442,39 @@ class Told(NamedTuple):
     piped: str
 
 
+class Played(NamedTuple):
+    """What came of all scenes."""
+
+    told: dict[str, Told]
+    refused: str
+    """What the api said of a pod beyond the limits of its namespace: it never waits."""
+
+
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Told]:
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     """One cluster, in which one scene after the other is played."""
     return asyncio.run(_play(tmp_path_factory.mktemp("causes")))
 
 
-async def _play(directory: Path) -> dict[str, Told]:
+@pytest.fixture
+def told(played: Played) -> dict[str, Told]:
+    return played.told
+
+
+async def _play(directory: Path) -> Played:
     found: dict[str, Told] = {}
     async with cluster(directory) as here:
         for scene in SCENES:
             found[scene.cause] = await _played(here, scene)
             await _emptied(here)
-    return found
+        return Played(found, await _refused(here))
+
+
+async def _refused(here: Whole) -> str:
+    await here.do.apply([limit_range("least", {"type": "Container", "max": {"cpu": "1"}})], "of the scene")
+    with pytest.raises(RefusedError) as refused:
+        await here.do.apply([objects.written(pod(cpu="2", container=limited("2")))], "of the scene")
+    return str(refused.value)
 
 
 @asynccontextmanager
@@ -515,6 +550,10 @@ def test_the_queue_names_the_cause_in_short(told: dict[str, Told], scene: Scene)
     assert scene.queue in said.queue, said.queue
     assert all(len(line) <= 80 for line in said.narrow.splitlines())
     assert scene.queue[:36] in said.narrow, said.narrow
+
+
+def test_a_pod_beyond_a_limit_is_refused_with_the_limit(played: Played) -> None:
+    assert "maximum cpu usage per Container is 1, but limit is 2" in played.refused
 
 
 def test_a_missing_claim_is_said_to_be_missing_once(told: dict[str, Told]) -> None:

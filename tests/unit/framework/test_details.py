@@ -83,6 +83,7 @@ def test_of_an_amount_the_node_with_most_room_is_nearest() -> None:
         ("NodeResourcesFit", "n3", "wants 8 cpu, the whole node has 4"),
     ]
     assert [(one.unresolvable, one.nodes) for one in result.rejections] == [(False, 2), (True, 2)]
+    assert [one.lacks for one in result.rejections] == ["500m", "4"]
     assert result.nearest == "n2"
 
 
@@ -123,6 +124,7 @@ def test_a_cordoned_node_is_said_to_be_so() -> None:
 def test_a_node_that_is_full_of_pods_says_how_many() -> None:
     result = attempted(pod(), [("n1", pod("b"))], nodes=[node("n1", pods="1")])
     assert told(result) == [("NodeResourcesFit", "n1", "has 1 of at most 1 pods")]
+    assert result.rejections[0].lacks == "room for 1 pod"
 
 
 def test_a_port_names_who_has_it() -> None:

@@ -1,10 +1,18 @@
 """Rules of the queue, one a test: docs/rules.md, judge-then-record, and its neighbours there."""
 
+from collections.abc import Hashable
+
 from podyard.framework import events
+from podyard.framework.event_registry import EventRegistry
+from podyard.framework.events import Registration
+from podyard.objects.core import Pod
 from podyard.proto.actions import ActionType
 from podyard.queue.core.effects import Gated, Judged, Nominated
+from podyard.queue.core.gates import Gates
 from podyard.queue.core.messages import Incoming
-from tests.unit.queue.play import new_queue, node_event, park, pod_event, pod_object, queued
+from podyard.queue.core.scheduling_queue import SchedulingQueue
+from podyard.queue.core.waking import NAMED_SKIPS
+from tests.unit.queue.play import NODE_CHANGES, label_hint, new_queue, node_event, park, pod_event, pod_object, queued
 
 TIMEOUT = Incoming(event=events.UNSCHEDULABLE_TIMEOUT)
 RETRY = Incoming(event=events.RETRY_ALL)
@@ -260,6 +268,35 @@ def test_an_event_without_an_object_counts_and_is_no_fault_of_the_plugin() -> No
         "the event names no object that the hint could look at: counts as one that helps",
     )
     assert not queue.faults
+
+
+class Strict:
+    """An index that raises where there is nothing to look up."""
+
+    def add(self, signature: Hashable) -> None: ...
+
+    def remove(self, signature: Hashable) -> None: ...
+
+    def candidates(self, old: object | None, new: object | None) -> tuple[Hashable, ...]:
+        if new is None:
+            raise TypeError("expected a node")
+        return ()
+
+
+def test_an_event_without_an_object_is_not_looked_up_in_an_index() -> None:
+    """One that raises is thrown away, and every later event of that kind asks all pods."""
+    registry = EventRegistry({"OnNodes": (Registration(NODE_CHANGES, label_hint, Strict),)})
+    queue = SchedulingQueue(
+        {"default-scheduler": registry}, Gates({}), signers={"default-scheduler": {"OnNodes": _alike}}
+    )
+    for number in range(NAMED_SKIPS + 1):
+        park(queue, f"p{number}", "OnNodes")
+    queue.move_all(Incoming(event=node_event().event), 60.0)
+    assert not queue.faults
+
+
+def _alike(pod: Pod) -> Hashable:
+    return pod.metadata.name
 
 
 def test_all_hints_answer_in_profile_order() -> None:

@@ -1,4 +1,4 @@
-"""`podyard explain`: why a pod is where it is, how the pods of a workload are, and why none goes to a node."""
+"""`podyard explain`: why a pod is where it is, how a workload's pods are, and why none goes to a node."""
 
 from typing import TYPE_CHECKING, Annotated, Final
 

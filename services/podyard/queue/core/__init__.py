@@ -30,6 +30,7 @@ came while it was in flight. Never in here: `await`, a clock, a logger, the bus,
 - `recorded`          which pods have records that go with them
 - `once`              ids of bare events that have happened
 - `listing`           what is where, for people
+- `outside`           pods that are in no pool, for people
 - `what_if`           what an event would do, for people
 - `restart`           what a new leader starts from
 """

@@ -51,8 +51,8 @@ def _nobody(pod: PodView, profiles: Collection[str]) -> str:
 
 
 def _nowhere(pod: PodView, view: ClusterView) -> str:
-    """The node that the pod was created with, if it waits for that one (docs/rules.md,
-    forced-pod-is-bound-unjudged)."""
+    """The node that the pod was created with, if it waits for that one
+    (docs/rules.md, forced-pod-is-bound-unjudged)."""
     node = pod.stored.spec.node_name
     return node if node and node not in view.nodes and _waits(pod) else ""
 
