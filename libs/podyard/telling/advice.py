@@ -52,8 +52,11 @@ OF_REASONS: Final[Mapping[tuple[str, str], str]] = {
     ("SchedulingGates", ""): "remove the gate from spec.schedulingGates when the pod may go",
     (PREEMPTION, "preemptionPolicy=Never"): "a priority class whose preemptionPolicy is not Never would let it"
     " take the place of less important pods",
+    ("FailedCreate", "exceeded quota"): "raise the quota, or end what uses it in this namespace",
+    ("FailedCreate", "usage per "): "ask for what the LimitRange of this namespace allows, or change it",
 }
-"""By plugin and a part of its reason, or of what is in the way; the first that fits."""
+"""By plugin (of a pod that is not made: by event) and a part of its reason, or of what is in the way; the
+first that fits."""
 
 
 class Help(Data, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from podyard.proto.message import Count
 from podyard.proto.moves import MoveRecord
 from podyard.proto.operations import K8sEvent
 from podyard.proto.queue_api import QueueListReply
-from podyard.telling import waiting
+from podyard.telling import advice, waiting
 from podyard.telling.entries import Data, Told
 from podyard.telling.moves import MoveStory, Opposed
 from podyard.telling.waiting import Cause
@@ -67,6 +67,7 @@ class WorkloadStory(Data, frozen=True, kw_only=True):
     looked_at: Annotated[Count, Meta(description="of those that wait, for the causes")] = 0
     causes: tuple[Cause, ...] = ()
     warnings: Annotated[tuple[Told, ...], Meta(description="the last ones about it, if pods are missing")] = ()
+    help: Annotated[tuple[str, ...], Meta(description="what would help against these")] = ()
     moves: tuple[MoveRecord, ...] = ()
     opposed: tuple[Opposed, ...] = ()
 
@@ -119,6 +120,8 @@ def story(
     )
     wanted = _wanted(kind.resource, found.item)
     missing = wanted is not None and len(found.pods) < wanted
+    warnings = tuple(_warnings(events)) if missing else ()
+    helped = (advice.of_message(one.reason, one.message) for one in warnings)
     return WorkloadStory(
         namespace=namespace,
         kind=kind.kind,
@@ -132,7 +135,8 @@ def story(
         waiting=len(waits),
         looked_at=len(looked_at),
         causes=causes,
-        warnings=tuple(_warnings(events)) if missing else (),
+        warnings=warnings,
+        help=tuple(dict.fromkeys(filter(None, helped))),
         moves=moves.moves,
         opposed=moves.opposed,
     )

@@ -113,13 +113,8 @@ def priority_class(name: str, value: int, policy: str) -> Document:
     }
 
 
-def limit_range(name: str, item: Document) -> Document:
-    return {
-        "apiVersion": "v1",
-        "kind": "LimitRange",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"limits": [item]},
-    }
+def of_namespace(kind: str, name: str, **spec: Any) -> Document:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "default"}, "spec": spec}
 
 
 def limited(cpu: str) -> Document:
@@ -446,8 +441,8 @@ class Played(NamedTuple):
     """What came of all scenes."""
 
     told: dict[str, Told]
-    refused: str
-    """What the api said of a pod beyond the limits of its namespace: it never waits."""
+    refused: tuple[str, ...]
+    """What the api said of pods beyond the limits, and the quota, of their namespace: they never wait."""
 
 
 @pytest.fixture(scope="module")
@@ -470,11 +465,16 @@ async def _play(directory: Path) -> Played:
         return Played(found, await _refused(here))
 
 
-async def _refused(here: Whole) -> str:
-    await here.do.apply([limit_range("least", {"type": "Container", "max": {"cpu": "1"}})], "of the scene")
-    with pytest.raises(RefusedError) as refused:
-        await here.do.apply([objects.written(pod(cpu="2", container=limited("2")))], "of the scene")
-    return str(refused.value)
+async def _refused(here: Whole) -> tuple[str, ...]:
+    quota = of_namespace("ResourceQuota", "few", hard={"requests.cpu": "500m"})
+    limits = of_namespace("LimitRange", "small", limits=[{"type": "Container", "max": {"cpu": "1"}}])
+    said: list[str] = []
+    for keeps, wanted in ((quota, "1"), (limits, "2")):
+        await here.do.apply([keeps], "of the scene")
+        with pytest.raises(RefusedError) as refused:
+            await here.do.apply([objects.written(pod(container=limited(wanted)))], "of the scene")
+        said.append(str(refused.value))
+    return tuple(said)
 
 
 @asynccontextmanager
@@ -552,8 +552,10 @@ def test_the_queue_names_the_cause_in_short(told: dict[str, Told], scene: Scene)
     assert scene.queue[:36] in said.narrow, said.narrow
 
 
-def test_a_pod_beyond_a_limit_is_refused_with_the_limit(played: Played) -> None:
-    assert "maximum cpu usage per Container is 1, but limit is 2" in played.refused
+def test_a_pod_beyond_a_quota_or_a_limit_is_refused_with_the_numbers(played: Played) -> None:
+    quota, limit = played.refused
+    assert "exceeded quota: few, requested: requests.cpu=1, used: requests.cpu=0, limited: requests.cpu=500m" in quota
+    assert "maximum cpu usage per Container is 1, but limit is 2" in limit
 
 
 def test_a_missing_claim_is_said_to_be_missing_once(told: dict[str, Told]) -> None:

@@ -57,6 +57,19 @@ async def test_a_deployment_some_of_whose_pods_wait(here: Whole) -> None:
     assert (await told(here, "rs", of_it.metadata.name, story.state)).causes == story.causes
 
 
+async def test_a_workload_whose_pods_a_quota_refuses(here: Whole) -> None:
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few", "namespace": "default"}}
+    await here.do.apply([quota | {"spec": {"hard": {"pods": "1"}}}], "of the test")
+    await here.do.apply([deployment("web", 3)], "of the test")
+    story = await told(here, "deployment", "web", "1 of 3 run; 2 of 3 are not made")
+    await eventually("a warning", lambda: here.seen.events)
+    story = await told(here, "deployment", "web", story.state)
+    assert {one.reason for one in story.warnings} == {"FailedCreate"}
+    for one in story.warnings:
+        assert one.message.endswith("exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1")
+    assert story.help == ("raise the quota, or end what uses it in this namespace",)
+
+
 async def test_a_node_and_why_waiting_pods_do_not_go_there(here: Whole) -> None:
     waits = [objects.pod("batch", schedulerName="batch"), objects.pod("lost", node="n9")]
     await here.do.apply([replicaset("web", 4, cpu="700m"), *map(objects.written, waits)], "of the test")

@@ -105,13 +105,14 @@ def test_those_that_run_start_end_or_are_not_made() -> None:
         regarding=ObjectRef(resource="replicasets", namespace="default", name="web-1"),
         type="Warning",
         reason="FailedCreate",
-        message="quota is used up",
+        message='pods "web-1-q" is forbidden: exceeded quota: few, requested: pods=1',
         reporter="workloads",
         at=5.0,
     )
     story = told("deployment", "web", WEB, *RUNNING, starting, ended, leaving, events=(event,))
     assert story.state == "3 of 6 run, 1 start; 2 of 6 are not made"
-    assert [one.message for one in story.warnings] == ["quota is used up"]
+    assert [one.reason for one in story.warnings] == ["FailedCreate"]
+    assert story.help == ("raise the quota, or end what uses it in this namespace",)
     whole = told(
         "deployment",
         "web",
@@ -120,7 +121,7 @@ def test_those_that_run_start_end_or_are_not_made() -> None:
         *(owned(f"m{at}", "web-1", "ReplicaSet", phase="Running", node="n1") for at in range(3)),
         events=(event,),
     )
-    assert (whole.state, whole.warnings) == ("6 of 6 run", ())
+    assert (whole.state, whole.warnings, whole.help) == ("6 of 6 run", (), ())
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ def view(story: WorkloadStory) -> RenderableType:
     if story.warnings:
         lines.append(Text("what was said about it", style="bold"))
         lines += [_told(one) for one in story.warnings]
+        lines += [below(f"what would help: {one}", 4, "green") for one in story.help]
     if story.moves:
         lines += list(moves.section(story.moves))
         lines += list(moves.opposed(story.opposed))
