@@ -96,7 +96,8 @@ class LinkSubscription:
                 log.debug("unsubscribing %s: the connection is gone already", self.subject)
 
     async def finish(self) -> None:
-        """Stop listening once all has come that the server had sent before it knew of that; at once if cancelled."""
+        """Stop listening once all has come that the server had sent before it knew of that; at once if
+        cancelled."""
         try:
             await self.pause()
             await self._link.until_handled()

@@ -50,7 +50,8 @@ class Subscription:
 
 
 async def finish_all(subscriptions: Iterable[Subscription], within_s: float) -> None:
-    """Finish them all at once, also in what is cancelled; close at the end of the time what has not finished."""
+    """Finish them all at once, also in what is cancelled; close at the end of the time what has not
+    finished."""
     with anyio.move_on_after(within_s, shield=True):
         async with anyio.create_task_group() as tasks:
             for subscription in subscriptions:

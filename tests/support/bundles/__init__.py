@@ -1,5 +1,5 @@
-"""Ten bundles with the kinds, versions and field paths of well-known ones, each named for the public one whose
-paths it has; values and names are invented."""
+"""Ten bundles with the kinds, versions and field paths of well-known ones, each named for the public one
+whose paths it has; values and names are invented."""
 
 from pathlib import Path
 from typing import Final

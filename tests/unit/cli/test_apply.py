@@ -2,7 +2,7 @@
 
 import pytest
 
-from podyard.cli import objects_client
+from podyard.cli import files, objects_client
 from podyard.cli.commands import apply
 from podyard.cli.errors import CliError, InputError, listed
 from podyard.objects.manifests import load
@@ -49,10 +49,10 @@ def test_good_results_pass(manifests):
 
 def test_objects_live_in_the_namespace_they_or_the_command_name(manifests):
     for manifest in manifests:
-        apply._settle_namespace(manifest, None)
+        files.settle_namespace(manifest, None)
     assert [manifest.namespace for manifest in manifests] == ["default", "staging"]
     with pytest.raises(InputError, match=r'metadata\.namespace: is "staging", but --namespace says "other"'):
-        apply._settle_namespace(manifests[1], "other")
+        files.settle_namespace(manifests[1], "other")
 
 
 def test_requests_hold_256_objects_and_three_mebibytes():
