@@ -69,7 +69,7 @@ class QueueStage:
             settings or QueueSettings(),
             epoch=1,
             view=self.view,
-            new_trace=lambda: "",
+            new_trace=lambda keep: "",
             timer=lambda: 0.0,
         )
         self.queue = self.leader.queue

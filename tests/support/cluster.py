@@ -58,9 +58,9 @@ class Cluster:
         assert len(acks) == len(messages), answers
         self.position = max([self.position, *(one.sequence for one in acks)])
 
-    async def remove(self, resource: str, document: Document) -> int:
+    async def remove(self, resource: str, document: Document, *, trace: str = "") -> int:
         """A marker in the object's place."""
-        return await self.write(stored.marker(resource, document))
+        return await self.write(stored.marker(resource, document)._replace(trace=trace))
 
     async def pod(self, name: str, *, cpu: str = "100m", **more: Any) -> int:
         """A pod, see `objects.pod`; it asks for something unless told."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from podyard.telemetry.tracing import SpanRecord
+from podyard.telemetry.tracing import LINK, SpanRecord
 
 
 class KeptSpans:
@@ -25,6 +25,11 @@ class KeptSpans:
     def sampled(self, trace_id: int, name: str) -> bool:
         del trace_id, name
         return self._sampled
+
+    def links_of(self, span: SpanRecord) -> list[str]:
+        """What it links to, each with the word for it: `woken by <trace id>-<span id>`."""
+        found = [(str(link.attributes.get(LINK, "")), str(link.ids)[3:52]) for link in span.links]
+        return [f"{word} {ids}".strip() for word, ids in found]
 
     def named(self, name: str) -> list[SpanRecord]:
         """All of this name."""

@@ -81,6 +81,8 @@ class Origin(NamedTuple):
     bytes: int = 0
     """What the object's version, or its marker with the last one, takes in the stream; 0 of facts and
     placements."""
+    replaces: str = ""
+    """Name of the pod that this one replaces."""
 
 
 class Change:

@@ -147,6 +147,8 @@ class Author(NamedTuple):
     trace: str = ""
     """Traceparent that goes into the header of each message."""
     causes: tuple[str, ...] = ()
+    replaces: str = ""
+    """Name of the pod that a new one replaces."""
 
 
 class Intent(NamedTuple):
@@ -158,6 +160,8 @@ class Intent(NamedTuple):
     known: Stored | None = None
     causes: tuple[str, ...] = ()
     """In addition to the author's."""
+    replaces: str = ""
+    """Name of the pod that a new one replaces."""
 
 
 class Written(NamedTuple):
@@ -201,6 +205,7 @@ def event_of(key: ObjectKey, step: Put | Remove, before: Stored | None, author: 
         who=author.who,
         why=author.why,
         causes=author.causes,
+        replaces=author.replaces,
         object=content,
     )
 

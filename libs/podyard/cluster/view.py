@@ -23,6 +23,7 @@ from podyard.proto.codec import MessageError
 from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import NodeLifeFact, NodeStatusFact, Nomination, PodStatusFact, QuotaUsageFact
 from podyard.proto.placement import BoundPod, CommitRecord, Fence, Placement, Release, Tombstone, entry_of, release_of
+from podyard.proto.traces import is_sampled
 
 _Key = TypeVar("_Key")
 _Fact = TypeVar("_Fact")
@@ -240,7 +241,14 @@ class ClusterView(Fold[Tables]):
             event = _decode_event(delivery.payload)
             size = len(delivery.payload)
             origin = Origin(
-                delivery.sequence, delivery.trace, delivery.stored_at, event.who, event.why, event.causes, size
+                delivery.sequence,
+                delivery.trace,
+                delivery.stored_at,
+                event.who,
+                event.why,
+                event.causes,
+                size,
+                event.replaces,
             )
             if not delivery.deleted and event.op == "put":
                 document = event.object
@@ -318,8 +326,8 @@ class ClusterView(Fold[Tables]):
         if tables.unknown_places:
             for settled in (*record.bindings, *record.releases):
                 tables.place_known(settled.uid)
-        changes = [tables.bind(bound, origin) for bound in record.bindings]
-        changes += [tables.release(release, origin, ttl_s) for release in record.releases]
+        changes = [tables.bind(bound, _traced(origin, bound.trace)) for bound in record.bindings]
+        changes += [tables.release(release, _traced(origin, release.trace), ttl_s) for release in record.releases]
         return [change for change in changes if change is not None]
 
     def _apply_fence(self, tables: Tables, fence: Fence) -> None:
@@ -361,6 +369,11 @@ def _keep(table: dict[_Key, _Fact], key: _Key, fact: _Fact | None) -> None:
 
 def _origin(delivery: Delivered) -> Origin:
     return Origin(delivery.sequence, delivery.trace, delivery.stored_at)
+
+
+def _traced(origin: Origin, trace: str) -> Origin:
+    """A record is about many pods: each has its own trace, of which those that are kept are worth a link."""
+    return origin._replace(trace=trace) if is_sampled(trace) else origin
 
 
 def _put(tables: Tables, resource: str, key: NamespacedName, stored: Any, origin: Origin, gap: bool) -> list[Change]:

@@ -73,7 +73,8 @@ class Job:
             self.result = Written(key, step, 0 if self.before is None else self.before.sequence, self.before)
             return
         if self.intent.causes:
-            author = author._replace(causes=(*author.causes, *self.intent.causes))
+            causes = (*author.causes, *self.intent.causes)
+            author = author._replace(causes=causes, replaces=self.intent.replaces)
         self.step = step
         self.attempts += 1
         self.message = message_of(key, step, self.before, author)

@@ -13,6 +13,28 @@ EVICT_SPAN: Final = "evict pod"
 """Name of the span of an eviction, whichever service evicts: people look for it by its name."""
 
 
+def owner_attribute(kind: str) -> str:
+    """Name of the attribute that names a workload.
+
+    :param kind: in lower case: deployment, replicaset ...
+    """
+    return f"k8s.{kind}.name"
+
+
+def received(subject: str) -> dict[str, AttributeValue]:
+    """Of a span that works on what came over the bus."""
+    return {
+        "messaging.system": "nats",
+        "messaging.operation.type": "process",
+        "messaging.destination.name": subject,
+    }
+
+
+def sent(subject: str) -> dict[str, AttributeValue]:
+    """Of a span that hands something over."""
+    return {"messaging.system": "nats", "messaging.operation.type": "send", "messaging.destination.name": subject}
+
+
 def pod_attributes(
     namespace: str, name: str, *, uid: str | None = None, node: str | None = None
 ) -> dict[str, AttributeValue]:

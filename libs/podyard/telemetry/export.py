@@ -124,7 +124,7 @@ class ExportSink:
             parent=None if span.parent is None else _context(span.parent, remote=True),
             resource=self._resource,
             attributes=span.attributes,
-            links=[Link(_context(link, remote=True)) for link in span.links],
+            links=[Link(_context(link.ids, remote=True), link.attributes) for link in span.links],
             events=[Event(event.name, event.attributes, int(event.at * 1e9)) for event in span.events],
             kind=_KINDS[span.kind],
             status=Status(StatusCode.ERROR, span.error) if span.error else _UNSET,

@@ -8,11 +8,10 @@ import random
 import re
 from typing import Final, NamedTuple
 
-SAMPLED: Final = 1
-LENGTH: Final = 55
-"""Of a traceparent of version 00."""
+from podyard.proto.traces import LENGTH, SAMPLED, SPAN_AT, flagged, is_sampled
 
-_ODD: Final = frozenset("13579bdf")
+__all__ = ["LENGTH", "SAMPLED", "SpanIds", "child", "flagged", "is_sampled", "new", "new_ids", "parse"]
+
 _PATTERN: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?\Z")
 _random = random.SystemRandom()
 _fast = random.Random(_random.getrandbits(128))
@@ -45,12 +44,6 @@ def parse(text: str) -> SpanIds | None:
     return ids if ids.trace_id and ids.span_id else None
 
 
-def is_sampled(text: str) -> bool:
-    """Whether a traceparent has the sampled flag, without parsing it; any other text has not, or `parse` will
-    tell."""
-    return len(text) >= LENGTH and text[LENGTH - 1] in _ODD
-
-
 def new_ids() -> tuple[int, int]:
     """Trace id and span id of a new trace; never zero."""
     return _fast.getrandbits(128) or 1, _fast.getrandbits(64) or 1
@@ -69,4 +62,4 @@ def child(parent: str) -> str | None:
     """
     if len(parent) != LENGTH or parent[35] != "-" or parent[52] != "-":
         return None
-    return f"{parent[:36]}{_fast.getrandbits(64) or 1:016x}{parent[52:]}"
+    return f"{parent[:SPAN_AT]}{_fast.getrandbits(64) or 1:016x}{parent[52:]}"

@@ -9,6 +9,7 @@ Modules, by topic:
 - `message`     the base of every message, and whole numbers
 - `bounds`      how large the parts of messages may be that come from outside
 - `actions`     the action types of a cluster event (bit values of kube-scheduler v1.36)
+- `traces`      what a traceparent says to those who only look at it
 - `headers`     NATS headers that Podyard reads or writes
 - `subjects`    how subjects are spelled and taken apart
 - `streams`     which JetStream streams exist and with which settings

@@ -89,6 +89,9 @@ class BindAnswer(Message, frozen=True, kw_only=True):
         ),
     ] = ""
     reasons: tuple[str, ...] = ()
+    won: Annotated[
+        str, Meta(description="of a conflict over room or ports: the pod that was placed on the node last")
+    ] = ""
     committed_at: Annotated[
         Count, Meta(description="of `bound`: the binding was durable at this CLUSTER sequence; 0: not known")
     ] = 0

@@ -76,7 +76,12 @@ class AttemptRecord(Message, frozen=True, kw_only=True):
     outcome: Outcome
     node: Annotated[str, Meta(description="chosen node, empty if none")] = ""
     at: Annotated[float, Meta(description="end of the attempt, seconds since 1970, UTC")]
-    queued_at: Annotated[float, Meta(description="when the pod entered the queue for this attempt")] = 0.0
+    queued_at: Annotated[float, Meta(description="when the pod became ready for this attempt: it entered activeQ")] = (
+        0.0
+    )
+    popped_at: Annotated[float, Meta(description="when a scheduler took it; 0: not told")] = 0.0
+    parked_s: Annotated[float, Meta(description="how long it was parked or gated before it backed off")] = 0.0
+    backed_off_s: Annotated[float, Meta(description="how long it backed off before it was ready")] = 0.0
     duration_us: Annotated[Count, Meta(description="of the scheduling cycle")] = 0
     position: Annotated[Count, Meta(description="CLUSTER sequence it was decided at")] = 0
     nodes_total: Count = 0
@@ -100,7 +105,7 @@ class AttemptRecord(Message, frozen=True, kw_only=True):
     victims: tuple[Victim, ...] = ()
     woken_by: WakeUp | None = None
     trace: Annotated[str, Meta(description="traceparent of the attempt's root span")] = ""
-    previous_trace: Annotated[str, Meta(description="traceparent of the attempt before")] = ""
+    previous_trace: Annotated[str, Meta(description="traceparent of the last attempt before whose trace is kept")] = ""
 
 
 def message_id(record: AttemptRecord) -> str:

@@ -35,6 +35,10 @@ class ClusterEvent(Message, frozen=True, kw_only=True):
     causes: Annotated[
         tuple[str, ...], Meta(description="traceparents of what led to this, e.g. the eviction a pod replaces")
     ] = ()
+    replaces: Annotated[
+        str,
+        Meta(description="of a pod that its controller makes again: the name of the one whose end `causes` tells of"),
+    ] = ""
     object: Annotated[msgspec.Raw, Meta(description="the Kubernetes object as JSON")]
 
 

@@ -90,6 +90,10 @@ class Release(Message, frozen=True, kw_only=True):
     uid: str
     node: str
     reason: ReleaseReason
+    trace: Annotated[
+        str,
+        Meta(description="traceparent of what ended the pod (an eviction, a deletion), if its trace is kept"),
+    ] = ""
 
 
 class CommitRecord(Message, frozen=True, kw_only=True):
@@ -143,9 +147,11 @@ def entry_of(binding: Binding) -> BoundPod:
     return BoundPod(**{name: getattr(binding, name) for name in BoundPod.__struct_fields__})
 
 
-def release_of(placed: BoundPod | Tombstone, reason: ReleaseReason) -> Release:
+def release_of(placed: BoundPod | Tombstone, reason: ReleaseReason, trace: str = "") -> Release:
     """The end of a binding, as a commit's record tells it."""
-    return Release(namespace=placed.namespace, name=placed.name, uid=placed.uid, node=placed.node, reason=reason)
+    return Release(
+        namespace=placed.namespace, name=placed.name, uid=placed.uid, node=placed.node, reason=reason, trace=trace
+    )
 
 
 def tombstone_of(release: Release, *, released_at: float, binding: Binding | None = None) -> Tombstone:

@@ -52,11 +52,16 @@ class PoppedPod(Message, frozen=True, kw_only=True):
     attempt: Annotated[str, Meta(description="attempt id; carries the epoch")]
     number: Annotated[int, Meta(ge=1, le=INT64_MAX, description="attempts so far, this one included")] = 1
     profile: str = DEFAULT_SCHEDULER
-    queued_at: Annotated[float, Meta(description="seconds since 1970, UTC")] = 0.0
+    queued_at: Annotated[float, Meta(description="when it became ready; seconds since 1970, UTC")] = 0.0
     popped_at: Annotated[float, Meta(description="seconds since 1970, UTC")] = 0.0
     woken_by: WakeUp | None = None
     trace: Annotated[str, Meta(description="traceparent of the attempt's root span")] = ""
-    previous_trace: str = ""
+    previous_trace: Annotated[str, Meta(description="of the last attempt before whose trace is kept")] = ""
+    parked_s: Annotated[float, Meta(description="how long it was parked or gated before `queued_at`")] = 0.0
+    backed_off_s: Annotated[float, Meta(description="and how long in backoffQ or errorBackoffQ")] = 0.0
+    thinned: Annotated[
+        str, Meta(description="the failure (`failure_of`) whose trace is not kept: one of many equal ones; empty: none")
+    ] = ""
 
 
 class PopReply(Message, frozen=True, kw_only=True):
@@ -137,6 +142,17 @@ class AttemptResult(Message, frozen=True, kw_only=True):
             description="pods of lower priority whose nomination ends: this pod preempts for their node",
         ),
     ] = ()
+
+
+def failure_of(result: AttemptResult) -> str:
+    """What tells a failure from another one of the same pod: how it ended, and by whom. Messages do not: they
+    name numbers of nodes, which change with the cluster.
+
+    :return: empty if it is like no other: a decision that was refused, a pod for which others make room
+    """
+    if result.outcome == "bindError" or result.nominated_node:
+        return ""
+    return "/".join((result.outcome, *sorted({*result.unschedulable_plugins, *result.pending_plugins})))
 
 
 class DoneRequest(Message, frozen=True, kw_only=True):

@@ -27,11 +27,14 @@ from podyard.proto.objects_api import (
     RevealRequest,
 )
 from podyard.shell.charging import Charging
-from podyard.telemetry.tracing import Spans
+from podyard.telemetry.conventions import pod_attributes
+from podyard.telemetry.tracing import AttributeValue, Spans
 
 Results: TypeAlias = tuple[ObjectResult, ...]
 Work: TypeAlias = Callable[[Any, Author], Awaitable[Results]]
 
+NAMED = 16
+"""Objects of a request that its span names."""
 BAD_OUTCOMES = frozenset({"refused", "blocked"})
 
 
@@ -131,6 +134,8 @@ class Door:
             self._bus.dead_letter_soon(self._service, _withheld(request), error.reason)
             return codec.encode(ObjectsReply(refused=str(error)))
         trace = self._spans.child(request.trace)
+        if not self._spans.wanted(trace) and self._spans.may_keep(started):
+            trace = self._spans.kept(trace)  # what people do is worth a trace
         author = Author(who=self._requesters.who(request, asked.who) or self._service, why=asked.why, trace=trace)
         reply = results.fitting(await work(asked, author))
         ended = self._now()
@@ -159,10 +164,23 @@ class Door:
                 "podyard.who": author.who,
                 "podyard.why": author.why,
                 "podyard.refused": len(bad),
+                **_about(reply),
             },
             error=bad[0].message if bad else "",
             keep=bool(bad),
         )
+
+
+def _about(reply: ObjectsReply) -> dict[str, AttributeValue]:
+    """The objects of a request; of a single pod in the words by which people look for it."""
+    results = reply.results
+    if len(results) == 1 and results[0].resource == subjects.PODS:
+        return dict(pod_attributes(results[0].namespace, results[0].name, uid=results[0].uid or None))
+    return {"podyard.objects": [f"{one.resource} {_name(one)}" for one in results[:NAMED]]}
+
+
+def _name(one: ObjectResult) -> str:
+    return f"{one.namespace}/{one.name}" if one.namespace else one.name
 
 
 def _withheld(request: Request) -> Request:

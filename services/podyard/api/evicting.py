@@ -50,7 +50,7 @@ async def _evict_one(
             raise ObjectError("resource", f"only pods can be evicted, not {key.resource}: use delete")
     except ObjectError as error:
         return results.failure(error, reference)
-    started, trace = now(), spans.child(author.trace)
+    started, trace = now(), spans.kept(spans.child(author.trace))
     wanted = Wanted(key, reference.uid, request.grace_period_s, request.dry_run, request.until)
     error, result = "", None
     try:

@@ -5,21 +5,18 @@ from typing import Final
 
 import prometheus_client
 
-from podyard.binder.core.effects import Committed, FenceMoving, Settled, UsageDrift
+from podyard.binder import bind_spans
+from podyard.binder.core.effects import BeganToWait, Committed, FenceMoving, Settled, UsageDrift
 from podyard.binder.core.points import PointTime
 from podyard.framework.plugin_times import SUCCESS
 from podyard.memory.latest import Latest
 from podyard.runtime import sessions
-from podyard.telemetry.conventions import pod_attributes
 from podyard.telemetry.plugin_faults import PluginFaults
 from podyard.telemetry.reference_metrics import CounterFamily, HistogramFamily, extension_points
-from podyard.telemetry.tracing import AttributeValue, Spans
+from podyard.telemetry.tracing import Spans
 
 BATCH_BUCKETS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 SECONDS_BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-GOOD: Final = frozenset({"bound"})
-
-
 MOST_SCHEDULERS: Final = 32
 """Instances with counters of their own; names that are made up at each start must not make ever more."""
 OTHERS: Final = "others"
@@ -115,14 +112,17 @@ class Instruments:
         answer = settled.answer
         scheduler = self._schedulers.name_of(settled.session)
         self.decisions.labels(answer.result, answer.cause, settled.decision.profile, scheduler).inc()
-        self.bind_seconds.observe(max(0.0, now - settled.received_at))
+        took = max(0.0, now - settled.received_at)
+        self.bind_seconds.observe(took)
         if settled.bound is not None:
             profile = settled.decision.profile
             self._bound[profile] = self._bound.get(profile, 0) + 1
-        keep = answer.result not in GOOD
-        trace = settled.decision.trace
-        if self._spans.wanted(trace, keep=keep):
-            self._emit_bind(settled, now, keep=keep)
+        if trace := bind_spans.settled(self._spans, settled, now):
+            self.bind_seconds.show(took, trace, now)
+
+    def began_to_wait(self, waits: BeganToWait, now: float) -> None:
+        """A decision waits for a PreBind plugin."""
+        bind_spans.began_to_wait(self._spans, waits, now)
 
     def committed(self, committed: Committed) -> None:
         """A batch is durable."""
@@ -137,6 +137,7 @@ class Instruments:
             self.forced.inc(forced)
         for release in committed.releases:
             self.releases.labels(release.reason).inc()
+        bind_spans.released(self._spans, committed)
 
     def took(self, times: Sequence[PointTime]) -> None:
         """What extension points took since the last commit, whose decisions have been told of."""
@@ -155,24 +156,3 @@ class Instruments:
         """The table was wrong."""
         del drift
         self.drifts.inc()
-
-    def _emit_bind(self, settled: Settled, now: float, *, keep: bool) -> None:
-        decision, answer, bound = settled.decision, settled.answer, settled.bound
-        attributes: dict[str, AttributeValue] = {
-            **pod_attributes(decision.namespace, decision.name, uid=decision.uid, node=decision.node),
-            "podyard.attempt": decision.attempt,
-            "podyard.bind.result": answer.result,
-        }
-        if answer.cause:
-            attributes["podyard.bind.cause"] = answer.cause
-            attributes["podyard.bind.reasons"] = answer.reasons
-        self._spans.emit(
-            "bind",
-            trace=bound.trace if bound is not None else self._spans.child(decision.trace),
-            parent=decision.trace,
-            start=settled.received_at,
-            end=now,
-            attributes=attributes,
-            error=", ".join(answer.reasons) or answer.result if keep else "",
-            keep=keep,
-        )

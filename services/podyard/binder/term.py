@@ -146,6 +146,8 @@ class Term:
                 self._instruments.settled(effect, self._now())
             case effects.Reply():
                 self._tickets.reply(effect.ticket, effect.reply)
+            case effects.BeganToWait():
+                self._instruments.began_to_wait(effect, self._now())
             case effects.Committed():
                 self._instruments.committed(effect)
             case (

@@ -10,7 +10,7 @@ from podyard.proto.message import ObjectRef
 from podyard.proto.operations import Reason
 from podyard.shell.event_correlator import Event
 from podyard.telemetry.conventions import EVICT_SPAN, NODE, pod_attributes
-from podyard.telemetry.tracing import SpanEvent, Spans
+from podyard.telemetry.tracing import LINK, Link, SpanEvent, Spans
 
 CYCLE_SPAN: Final = "deschedule cycle"
 EVICTION_FAILED: Final = Reason("EvictionFailed")
@@ -32,7 +32,7 @@ class EvictionSpan:
         self._eviction = eviction
         self._start = start
         self._dry_run = dry_run
-        self.trace = spans.child(cycle_trace)
+        self.trace = spans.kept(spans.child(cycle_trace))
 
     def end(self, now: float, problem: str = "") -> None:
         """The eviction is done, or was refused for `problem`."""
@@ -61,9 +61,12 @@ class EvictionSpan:
 
 
 def cycle_ended(spans: Spans, trace: str, record: CycleRecord, start: float, end: float) -> None:
-    """The span "deschedule cycle"; kept if a plugin wanted anything. Pods that a limit or the plan kept are
-    events on it."""
+    """The span "deschedule cycle", kept if a plugin wanted anything; none of a cycle that was idle. Pods that a
+    limit or the plan kept are events on it."""
     attempts = [(step, attempt) for step in record.steps for attempt in step.attempts]
+    fault = "; ".join(step.error for step in record.steps if step.error)
+    if not attempts and not fault:
+        return
     spans.emit(
         CYCLE_SPAN,
         trace=trace,
@@ -76,7 +79,7 @@ def cycle_ended(spans: Spans, trace: str, record: CycleRecord, start: float, end
             "podyard.descheduler.skipped": record.skipped,
             "podyard.descheduler.called_by": [cause.told for cause in record.causes],
         },
-        links=[cause.trace for cause in record.causes if cause.trace],
+        links=[Link(cause.trace, {LINK: "called by"}) for cause in record.causes if cause.trace],
         events=[
             SpanEvent(
                 "Eviction Failed",
@@ -90,8 +93,8 @@ def cycle_ended(spans: Spans, trace: str, record: CycleRecord, start: float, end
             for step, attempt in attempts
             if attempt.answer not in (Answer.EVICTED, Answer.FAILED)
         ],
-        error="; ".join(step.error for step in record.steps if step.error),
-        keep=bool(attempts),
+        error=fault,
+        keep=True,
     )
 
 

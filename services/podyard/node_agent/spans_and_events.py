@@ -2,19 +2,21 @@
 
 from typing import Final
 
-from podyard.node_agent.core.effects import Announce, PodEvicted, PodRefused, PodStarted, RoundFailed
+from podyard.node_agent.core.effects import Announce, PodEnded, PodEvicted, PodRefused, PodStarted, RoundFailed
 from podyard.node_agent.core.eviction.messages import REASON
 from podyard.node_agent.core.node_facts import READINGS_STALE
 from podyard.proto import subjects
 from podyard.proto.message import ObjectRef
 from podyard.proto.operations import Reason
 from podyard.shell.event_correlator import Event
-from podyard.telemetry.conventions import EVICT_SPAN, pod_attributes
-from podyard.telemetry.tracing import Spans
+from podyard.telemetry.conventions import EVICT_SPAN, pod_attributes, received
+from podyard.telemetry.tracing import LINK, Link, Spans
 
 KUBELET: Final = "kubelet"
 """Who reports the events, as Kubernetes calls it."""
 START_SPAN: Final = "start pod"
+END_SPAN: Final = "end pod"
+ENDS: Final = {LINK: "ends"}
 ROUND_FAILED: Final = Reason("EvictionRoundFailed")
 """Reason of the node's event when its eviction manager finds out nothing, or cannot collect or end what it
 wants to. The kubelet only logs it."""
@@ -29,11 +31,44 @@ def started(spans: Spans, effect: PodStarted) -> None:
     spans.emit(
         START_SPAN,
         trace=spans.child(effect.bound_trace),
-        parent=effect.bound_trace,
+        # the binder has answered long ago
+        follows=effect.bound_trace,
         start=effect.accepted_at,
         end=effect.running_at,
-        attributes=pod_attributes(effect.namespace, effect.name, uid=effect.uid, node=effect.node),
+        kind="consumer",
+        attributes={
+            **pod_attributes(effect.namespace, effect.name, uid=effect.uid, node=effect.node),
+            **received(subjects.ALL_COMMITS),
+        },
     )
+
+
+def ended(spans: Spans, effect: PodEnded, ended_by: str) -> str:
+    """The span "end pod", after what ended it, or in a trace of its own if its work was done; links to its
+    binding. Kept as that is.
+
+    :param ended_by: traceparent of its deletion or eviction; empty: it came to its end by itself
+    :return: traceparent of what ended the pod, for the fact that follows: what comes of it links to that
+    """
+    by = ended_by if spans.wanted(ended_by) else ""
+    if not by and not spans.wanted(effect.bound_trace):
+        return ended_by or effect.bound_trace
+    trace = spans.child(by) if by else spans.new_trace(END_SPAN, keep=True)
+    about = effect.about
+    spans.emit(
+        END_SPAN,
+        trace=trace,
+        follows=by,
+        start=effect.since,
+        end=effect.at,
+        attributes={
+            **pod_attributes(about.namespace, about.name, uid=about.uid, node=effect.node),
+            "podyard.phase": effect.phase,
+            "podyard.reason": effect.reason,
+        },
+        links=(Link(effect.bound_trace, ENDS),) if effect.bound_trace else (),
+    )
+    return by or trace
 
 
 def evicted(spans: Spans, effect: PodEvicted) -> str:
@@ -41,7 +76,7 @@ def evicted(spans: Spans, effect: PodEvicted) -> str:
 
     :return: its traceparent, for the facts that follow from the eviction
     """
-    trace = spans.new_trace(EVICT_SPAN)
+    trace = spans.new_trace(EVICT_SPAN, keep=True)
     spans.emit(
         EVICT_SPAN,
         trace=trace,
@@ -56,7 +91,7 @@ def evicted(spans: Spans, effect: PodEvicted) -> str:
             "podyard.pod.priority": effect.priority,
             **{f"podyard.eviction.{name}": text for name, text in effect.annotations.items()},
         },
-        links=(effect.bound_trace,) if effect.bound_trace else (),
+        links=(Link(effect.bound_trace, ENDS),) if effect.bound_trace else (),
         keep=True,
     )
     return trace

@@ -15,7 +15,6 @@ from podyard.node_agent.core import admission, effects, messages
 from podyard.node_agent.core.agent import Agent
 from podyard.node_agent.core.claims import Patience, Player
 from podyard.node_agent.core.effects import AskHost, Effect
-from podyard.node_agent.core.eviction.messages import REASON
 from podyard.node_agent.core.messages import Message
 from podyard.node_agent.core.node_config import NodeConfigs
 from podyard.node_agent.fact_writer import FactWriter
@@ -111,6 +110,8 @@ class Term:
         """Those that the core is being told of."""
         self._evictions: dict[str, str] = {}
         """Traceparents of evictions whose pod has not ended yet, by uid."""
+        self._ends: dict[str, str] = {}
+        """Of ends whose fact is to follow at once, by uid."""
         self._previews = Previews(self._on_asked, boundary.refusal)
         self._driver: Driver[Message, Effect, AskHost] = Driver(
             self._core,
@@ -181,12 +182,12 @@ class Term:
     def _do(self, effect: Effect) -> None:
         match effect:
             case effects.PutPodStatus(fact, trace):
-                if fact.reason == REASON:
-                    trace = self._evictions.pop(fact.uid, trace)
+                if fact.ended:
+                    trace = self._ends.pop(fact.uid, trace)
                 self._writer.put(subjects.pod_status(fact.node, fact.namespace, fact.name, fact.uid), fact, trace)
             case effects.RemovePodStatus(node, namespace, name, uid):
                 self._evictions.pop(uid, None)
-                self._writer.put(subjects.pod_status(node, namespace, name, uid), None)
+                self._writer.put(subjects.pod_status(node, namespace, name, uid), None, self._ends.pop(uid, ""))
             case effects.PutNodeStatus(fact, expect):
                 self._writer.put(subjects.node_status(fact.node), fact, claims_over=expect)
             case effects.Awaits():
@@ -198,6 +199,9 @@ class Term:
             case effects.PodStarted():
                 self._instruments.start_delay.observe(max(effect.running_at - effect.accepted_at, 0.0))
                 spans_and_events.started(self._service.spans, effect)
+            case effects.PodEnded(about):
+                by = self._evictions.pop(about.uid, effect.ended_by)
+                self._ends[about.uid] = spans_and_events.ended(self._service.spans, effect, by)
             case effects.PodRefused(about, node, reason, message):
                 self._instruments.refused.labels(admission.counted_as(reason)).inc()
                 self._service.log.warning(

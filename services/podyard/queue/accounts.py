@@ -43,13 +43,14 @@ class Accounts:
 
     def ended(self, ended: AttemptEnded) -> None:
         """An attempt is over."""
-        self._instruments.ended(ended)
-        attempt_spans.attempt_ended(self._spans, ended)
+        traced = attempt_spans.attempt_ended(self._spans, ended)
+        self._instruments.ended(ended, traced=traced)
         if ended.by_queue:
             self._record(records.ended_record(ended))
 
     def gated(self, gated: Gated) -> None:
         """A pod is kept out."""
+        attempt_spans.gated(self._spans, gated)
         self._record(records.gated_record(gated, self._epoch))
 
     def _record(self, record: AttemptRecord) -> None:

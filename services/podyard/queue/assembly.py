@@ -39,7 +39,7 @@ def build_leader(
     *,
     epoch: int,
     view: ClusterView,
-    new_trace: Callable[[], str],
+    new_trace: Callable[[bool], str],
     timer: Callable[[], float],
 ) -> Leader:
     """An empty queue and its protocol, as leader of `epoch`; the profiles have one QueueSort plugin in
@@ -81,7 +81,7 @@ def build_queue(
     epoch: int,
     view: ClusterView,
     instance: str,
-    new_trace: Callable[[], str],
+    new_trace: Callable[[bool], str],
     timer: Callable[[], float],
 ) -> Queue:
     """The core of one term.

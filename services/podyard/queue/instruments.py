@@ -52,7 +52,10 @@ class Instruments:
             buckets=HINT_BUCKETS,
         )
         self.waits = HistogramFamily(
-            registry, "podyard_queue_wait_seconds", "From entering the queue to the pop", buckets=WAIT_BUCKETS
+            registry,
+            "podyard_queue_wait_seconds",
+            "From becoming ready (entering activeQ) to the pop",
+            buckets=WAIT_BUCKETS,
         ).labels()
         self.rescued = counter(
             "podyard_queue_flush_rescues",
@@ -94,10 +97,16 @@ class Instruments:
         self._events.add(event)
         return event
 
-    def ended(self, ended: AttemptEnded) -> None:
-        """An attempt is over."""
+    def ended(self, ended: AttemptEnded, *, traced: bool = False) -> None:
+        """An attempt is over.
+
+        :param traced: its trace is kept: it becomes the example of its wait
+        """
         self._outcomes[ended.outcome].inc()
-        self.waits.observe(max(0.0, ended.popped_at - ended.queued_at))
+        waited = max(0.0, ended.popped_at - ended.queued_at)
+        self.waits.observe(waited)
+        if traced:
+            self.waits.show(waited, ended.trace, ended.at)
         self._reference.ended(ended)
 
 

@@ -77,7 +77,7 @@ class Term:
             epoch=epoch,
             view=view,
             instance=service.instance,
-            new_trace=lambda: service.spans.new_trace(attempt_spans.ROOT),
+            new_trace=lambda keep: service.spans.new_trace(attempt_spans.ROOT, keep=keep),
             timer=time.perf_counter,
         )
         self._counting = Counting(lambda: self.core.counted, self._count)
@@ -171,6 +171,8 @@ class Term:
                 self._nominations.gone(pod.namespace, pod.name, pod.uid)
             case effects.Gated():
                 self._accounts.gated(effect)
+            case effects.LeftUnbound():
+                attempt_spans.left_unbound(self._service.spans, effect)
             case effects.Purge(pod=pod):
                 self._accounts.purge(pod)
             case effects.Began():

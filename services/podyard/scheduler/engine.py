@@ -194,7 +194,7 @@ class Engine:
         self._instruments.victims.observe(victims)
         self._instruments.reference.victims.observe(victims)
         for victim in effect.sent_back:
-            trace = self._spans.child(effect.trace)
+            trace = self._spans.kept(self._spans.child(effect.trace))
             victim_traces.emit(self._spans, effect, victim, trace, now, now, "sent back")
             self._tell(victim_traces.event_of(effect, victim, trace, now, assumed=True))
         if effect.victims:

@@ -143,7 +143,7 @@ class PreemptionLink:
     async def _end(self, preempt: Preempt, victim: Victim) -> str:
         """Delete one pod; returns why it could not be, empty if it is gone, is going, or took no room after
         all."""
-        started, trace = self._now(), self._spans.child(preempt.trace)
+        started, trace = self._now(), self._spans.kept(self._spans.child(preempt.trace))
         if self._engine.core.is_unsettled(victim.uid):
             await self._until_settled(victim)
             if not self._engine.core.is_unsettled(victim.uid) and not self._is_bound(victim.uid):

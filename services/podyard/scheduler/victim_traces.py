@@ -10,7 +10,7 @@ from podyard.proto.operations import Reason
 from podyard.scheduler.core.effects import Preempt
 from podyard.shell.event_correlator import Event
 from podyard.telemetry.conventions import pod_attributes
-from podyard.telemetry.tracing import Spans
+from podyard.telemetry.tracing import LINK, Link, Spans
 
 PREEMPT_SPAN: Final = "preempt pod"
 PREEMPTED: Final = Reason("Preempted")
@@ -43,7 +43,8 @@ def emit(
     spans.emit(
         PREEMPT_SPAN,
         trace=trace,
-        parent=preempt.trace,
+        # the cycle that chose the victim is over
+        follows=preempt.trace,
         start=start,
         end=end,
         attributes={
@@ -52,9 +53,10 @@ def emit(
             "podyard.pdb_violation": victim.pdb_violation,
             "podyard.preemptor": f"{preempt.result.namespace}/{preempt.result.name}",
             "podyard.preemptor.uid": preempt.result.uid,
+            "podyard.preemptor.attempt": preempt.result.attempt,
             "podyard.preemption": "failed" if error else outcome,
         },
-        links=(link,) if link else (),
+        links=(Link(link, {LINK: "ends"}),) if link else (),
         error=error,
         keep=True,
     )

@@ -47,7 +47,7 @@ def begin() -> tuple[Queue, ClusterView]:
         epoch=EPOCH,
         view=view,
         instance="q1",
-        new_trace=lambda: "",
+        new_trace=lambda keep: "",
         timer=lambda: 0.0,
     )
     return core, view

@@ -155,9 +155,13 @@ async def test_memory_pressure_evicts_the_pod_that_uses_most_over_its_request(bu
     kubelet_says(stage, fact.message)
     (span,) = stage.spans.named("evict pod")
     assert span.attributes["k8s.pod.name"] == "greedy"
-    assert [str(link) for link in span.links] == [bind_trace]
+    assert [str(link.ids) for link in span.links] == [bind_trace]
     (start,) = stage.spans.named("start pod")
-    assert str(start.parent) == bind_trace
+    assert stage.spans.links_of(start) == [f"follows {bind_trace[3:52]}"]
+    (end,) = stage.spans.named("end pod")
+    assert stage.spans.links_of(end) == [f"follows {str(span.ids)[3:52]}", f"ends {bind_trace[3:52]}"]
+    assert end.ids.trace_id == span.ids.trace_id, "the end of the pod is told in the trace of its eviction"
+    assert end.attributes["podyard.reason"] == "Evicted"
     evicted = next(one for one in stage.told(greedy) if b'"Evicted"' in one.payload)
     assert evicted.trace == str(span.ids)
     assert next(one for one in usages if one.pods).pods[0].name == "modest"

@@ -380,15 +380,76 @@ async def test_attempts_make_traces_that_link(bus: Bus, cluster: Cluster, start_
     roots = sink.named("attempt")
     assert [span.attributes["podyard.outcome"] for span in roots] == ["unschedulable", "error"]
     assert str(roots[0].ids) == first.trace
-    assert [str(link) for link in roots[0].links] == [apply], "the first attempt links to what made the pod"
-    assert [str(link) for link in roots[1].links] == [taint, first.trace]
+    assert sink.links_of(roots[0]) == [f"made by {apply[3:52]}"], "the first attempt links to what made the pod"
+    assert sink.links_of(roots[1]) == [f"woken by {taint[3:52]}", f"attempt before {first.trace[3:52]}"]
+    assert roots[1].links[0].attributes["podyard.event.object"] == "n1"
+    assert [span.error for span in roots] == ["", "boom"], "that no node fits is no fault"
+    assert roots[0].attributes["podyard.message"] == "0/1 nodes are available"
     assert roots[0].attributes["podyard.rejected_by.TaintToleration"] is True
     assert roots[1].attributes["podyard.woken_by.plugin"] == "TaintToleration"
     waits = sink.named("wait in queue")
     assert [str(span.parent) for span in waits] == [first.trace, second.trace]
     (moved,) = sink.named("requeue pods")
-    assert str(moved.parent) == taint
+    assert moved.parent is None, "the change was told on, and has ended"
+    assert sink.links_of(moved) == [f"follows {taint[3:52]}"]
+    assert moved.ids.trace_id == int(taint[3:35], 16)
     assert moved.events[0].attributes["k8s.pod.name"] == "a"
+
+
+async def test_what_a_pod_waited_for_before_an_attempt_is_a_trace_of_its_own(
+    bus: Bus, cluster: Cluster, start_queue: StartQueue
+) -> None:
+    sink = KeptSpans()
+    await start_queue(spans=sink)
+    scheduler = Scheduler(bus)
+    await scheduler.led()
+    await cluster.pod("a")
+    first = await scheduler.take()
+    await scheduler.reject(first, "TaintToleration")
+    await scheduler.sees("a", "unschedulable")
+    await cluster.put("nodes", objects.node("n1"))
+    second = await scheduler.take()
+    assert second.parked_s > 0
+    assert second.trace.endswith("-01"), "an attempt after the first is kept whole"
+    await scheduler.done(second, "scheduled", node="n1")
+    await cluster.bind(second, "n1")
+    await scheduler.misses("a")
+    (before,) = sink.named("wait before attempt")
+    assert sink.links_of(before) == [f"attempt before {first.trace[3:52]}"]
+    (parked,) = sink.named("parked")
+    (backing_off,) = sink.named("backing off")
+    assert (parked.parent, backing_off.parent) == (before.ids, before.ids)
+    assert (parked.start_ns, parked.end_ns, backing_off.end_ns) == (
+        before.start_ns,
+        backing_off.start_ns,
+        before.end_ns,
+    )
+    attempt = sink.named("attempt")[-1]
+    assert attempt.start_ns == before.end_ns, "the attempt begins when the pod is ready"
+    assert attempt.attributes["podyard.parked_s"] == second.parked_s
+    (binding,) = sink.named("wait for binding")
+    assert binding.parent == attempt.ids
+
+
+async def test_a_pod_that_waits_can_be_seen_and_so_can_its_end(
+    bus: Bus, cluster: Cluster, start_queue: StartQueue
+) -> None:
+    sink = KeptSpans()
+    await start_queue(spans=sink)
+    scheduler = Scheduler(bus)
+    await scheduler.led()
+    made, deleted = (f"00-{n}af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" for n in "12")
+    pod = objects.pod("g", schedulingGates=[{"name": "example.com/later"}])
+    await cluster.put("pods", pod, trace=made)
+    await scheduler.sees("g", "gated")
+    (gated,) = sink.named("gate pod")
+    assert (gated.attributes["podyard.gated_by"], gated.attributes["k8s.pod.name"]) == ("SchedulingGates", "g")
+    assert sink.links_of(gated) == [f"made by {made[3:52]}"]
+    await cluster.remove("pods", pod, trace=deleted)
+    await scheduler.misses("g")
+    (left,) = sink.named("leave queue")
+    assert left.ids.trace_id == int(deleted[3:35], 16)
+    assert sink.links_of(left)[0] == f"follows {deleted[3:52]}"
 
 
 async def test_an_unsampled_good_attempt_costs_no_span(bus: Bus, cluster: Cluster, start_queue: StartQueue) -> None:

@@ -69,7 +69,13 @@ async def test_a_pod_that_fits_nowhere_is_told_recorded_and_traced(stage: Stage)
         ("NodeUnschedulable", 1, ("b",)),
     ]
     cycle = next(span for span in stage.spans.spans if span.name == "schedule cycle")
-    assert cycle.error == result.message
+    assert not cycle.error, "that no node fits is an answer"
+    assert cycle.attributes["podyard.message"] == result.message
+    assert cycle.attributes["podyard.rejections"] == [
+        "NodeResourcesFit: 1 node: Insufficient cpu (a: wants 2 cpu, the whole node has 1)",
+        "NodeUnschedulable: 1 node: node(s) were unschedulable (b: is cordoned (spec.unschedulable))",
+    ]
+    assert cycle.attributes["podyard.nodes.rejected_by.NodeResourcesFit"] == 1
     assert cycle.attributes["podyard.rejected_by.NodeResourcesFit"] is True
     children = [span.name for span in stage.spans.spans if span.parent == cycle.ids]
     assert children == ["PreFilter", "Filter", "PostFilter"]

@@ -115,7 +115,7 @@ def test_how_long_a_pod_stays_parked_reaches_the_queue():
     flags = settings("queue", [("pod-max-in-unschedulable-pods-duration", "1m")])
     _, own = load_settings(QueueSettings, "queue", flags=flags)
     core = assembly.build_leader(
-        [default_profile()], {}, own, epoch=1, view=ClusterView(), new_trace=lambda: "", timer=lambda: 0.0
+        [default_profile()], {}, own, epoch=1, view=ClusterView(), new_trace=lambda keep: "", timer=lambda: 0.0
     )
     assert core.queue._max_unschedulable_s == 60.0  # pyright: ignore[reportPrivateUsage]
 

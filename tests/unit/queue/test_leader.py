@@ -37,6 +37,7 @@ class Stage:
 
     def __init__(self) -> None:
         self.now = 100.0
+        self.traces = 0
         self.going: set[str] = set()
         self.bound: dict[str, str] = {}
         self.preemptions = PreemptionGate(lambda uid: uid in self.going)
@@ -48,8 +49,13 @@ class Stage:
             digests=DIGESTS,
             preemptions=self.preemptions,
             bound_node=lambda uid: self.bound.get(uid, ""),
+            new_trace=self._new_trace,
         )
         self.pops = 0
+
+    def _new_trace(self, keep: bool) -> str:
+        self.traces += 1
+        return f"00-{self.traces:032x}-{self.traces:016x}-{'01' if keep else '00'}"
 
     def add(self, *names: str, **more: Any) -> list[QueuedPod]:
         pods = [queued(name, self.now, **more) for name in names]

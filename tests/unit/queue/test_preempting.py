@@ -155,7 +155,7 @@ def test_the_gate_stands_where_the_plugin_is_enabled(use: Profile, expected: str
         QueueSettings(),
         epoch=1,
         view=ClusterView(),
-        new_trace=lambda: "",
+        new_trace=lambda keep: "",
         timer=lambda: 0.0,
     )
     pod = queued("a", 0.0)

@@ -264,7 +264,7 @@ class TestDurations:
         self, registry: prometheus_client.CollectorRegistry, sampled: bool
     ) -> None:
         stage = Stage()
-        stage.leader._new_trace = lambda: SAMPLED if sampled else SAMPLED[:-1] + "0"
+        stage.leader._new_trace = lambda keep: SAMPLED if sampled else SAMPLED[:-1] + "0"
         stage.add("p")
         Instruments(registry, Spans(Sink())).ended(self.bind(stage))
         (family,) = [one for one in registry.collect() if one.name == "scheduler_pod_scheduling_sli_duration_seconds"]

@@ -61,7 +61,7 @@ class Play:
             epoch=EPOCH,
             view=self.view,
             instance="q1",
-            new_trace=lambda: "",
+            new_trace=lambda keep: "",
             timer=lambda: 0.0,
         )
         self.sequence = 10

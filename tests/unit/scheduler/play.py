@@ -117,7 +117,9 @@ class Play:
 
     # ---- the queue
 
-    def pop(self, *pods: PodView, epoch: int = 1, ahead: int = 0, trace: str = UNSAMPLED) -> list[str]:
+    def pop(
+        self, *pods: PodView, epoch: int = 1, ahead: int = 0, trace: str = UNSAMPLED, thinned: str = ""
+    ) -> list[str]:
         """Hand pods out; returns their attempts."""
         popped: list[PoppedPod] = []
         for pod in pods:
@@ -128,15 +130,17 @@ class Play:
                     name=pod.name,
                     uid=pod.uid,
                     attempt=f"{epoch}-{self._attempts}",
+                    popped_at=self.now,
                     trace=trace,
+                    thinned=thinned,
                 )
             )
         self.tell(Popped(PopReply(epoch=epoch, position=self.view.position + ahead, pods=tuple(popped))))
         return [one.attempt for one in popped]
 
-    def schedule(self, *pods: PodView, trace: str = UNSAMPLED) -> list[Decision]:
+    def schedule(self, *pods: PodView, trace: str = UNSAMPLED, thinned: str = "") -> list[Decision]:
         """Pop and work; returns the decisions."""
-        self.pop(*pods, trace=trace)
+        self.pop(*pods, trace=trace, thinned=thinned)
         return self.work()
 
     def work(self, limit: int = 256) -> list[Decision]:

@@ -16,7 +16,7 @@ from podyard.plugins.node_resources_fit.args import Args
 from podyard.plugins.node_resources_fit.plugin import NodeResourcesFit
 from podyard.plugins.priority_sort.plugin import PrioritySort
 from podyard.proto.binder_api import NumberRange
-from podyard.scheduler.core import spans
+from podyard.proto.traces import flagged, is_sampled
 from podyard.scheduler.core.assumptions import Assumptions
 from podyard.scheduler.core.effects import AwaitPosition, Bind, Conflicted, CycleSpan, Done, Record
 from tests.unit.framework.builders import make_node, make_pod
@@ -373,10 +373,44 @@ def test_only_sampled_or_bad_attempts_have_spans() -> None:
     found = {span.record.name: span for span in play.of(CycleSpan)}
     assert set(found) == {"g", "b"}
     assert (found["g"].trace, found["g"].parent, found["g"].keep) == (sampled.trace, SAMPLED, False)
-    assert (found["b"].keep, found["b"].error) == (True, found["b"].record.message)
+    assert (found["b"].keep, found["b"].error) == (True, ""), "that no node fits is an answer, not a fault"
     play.answer(unsampled, "error", reasons=("disk",))
     late = play.of(CycleSpan)[-1]
     assert (late.trace, late.keep, late.error) == (unsampled.trace, True, "disk")
+
+
+def test_a_refused_decision_keeps_its_cycle_and_all_that_follows() -> None:
+    play, pod = Play(NODE), make_pod("p")
+    play.add(pod)
+    (decision,) = play.schedule(pod)
+    assert not play.of(CycleSpan)
+    play.answer(decision, "conflict", cause="fit", reasons=("full",))
+    (first,) = play.of(CycleSpan)
+    assert (first.trace, first.keep, first.error) == (decision.trace, True, "")
+    (again,) = play.work()
+    assert is_sampled(again.trace)
+    assert flagged(decision.trace)[:36] == again.trace[:36], "it is the same attempt's trace"
+    assert play.of(CycleSpan)[-1].trace == again.trace
+
+
+def test_one_of_many_equal_failures_has_a_record_and_no_span() -> None:
+    play, pod, other = Play(NODE), make_pod("p", cpu="64"), make_pod("o", node_selector={"a": "b"})
+    play.add(pod, other)
+    play.schedule(pod, trace=SAMPLED, thinned="unschedulable/NodeResourcesFit")
+    assert [effect.record.name for effect in play.of(Record)] == ["p"]
+    assert not play.of(CycleSpan)
+    play.schedule(other, trace=SAMPLED, thinned="unschedulable/NodeResourcesFit")
+    assert [span.record.name for span in play.of(CycleSpan)] == ["o"], "it failed otherwise"
+
+
+def test_what_took_long_from_the_pop_to_the_binding_may_have_a_span() -> None:
+    play, quick, slow = Play(NODE), make_pod("q"), make_pod("s")
+    play.add(quick, slow)
+    for pod, waits in ((quick, 0.9), (slow, 1.1)):
+        (decision,) = play.schedule(pod)
+        play.now += waits
+        play.answer(decision, "bound")
+    assert [(span.record.name, span.slow, span.keep) for span in play.of(CycleSpan)] == [("s", True, False)]
 
 
 def test_records_tell_what_was_found() -> None:
@@ -479,7 +513,7 @@ def test_outstanding_numbers_are_told_as_ranges() -> None:
     ("trace", "expected"), [(SAMPLED, True), (UNSAMPLED, False), (SAMPLED[:-2] + "03", True), ("", False)]
 )
 def test_sampled_is_the_lowest_bit(trace: str, expected: bool) -> None:
-    assert spans.sampled(trace) is expected
+    assert is_sampled(trace) is expected
 
 
 def test_effects_of_an_attempt_come_before_its_request() -> None:

@@ -3,6 +3,7 @@ import pytest
 from podyard.telemetry import traceparent
 
 GOOD = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+PLAIN = GOOD[:-2]
 
 
 def test_ids_are_read_and_written_back():
@@ -58,6 +59,20 @@ def test_nothing_has_no_child(text):
 )
 def test_the_flag_is_seen_without_parsing(text, sampled):
     assert traceparent.is_sampled(text) is sampled
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (PLAIN + "00", PLAIN + "01"),
+        (PLAIN + "02", PLAIN + "03"),
+        (PLAIN + "01", PLAIN + "01"),
+        ("", ""),
+        (PLAIN + "zz", PLAIN + "zz"),
+    ],
+)
+def test_a_kept_trace_has_the_lowest_bit_and_all_others(text: str, expected: str) -> None:
+    assert traceparent.flagged(text) == expected
 
 
 def test_new_traces_differ_and_carry_the_flag():

@@ -444,10 +444,12 @@ class Binder:
         for pending, accepted in batch.accepted:
             bound = accepted.bound
             answer = BindAnswer(attempt=bound.attempt, uid=bound.uid, result="bound", node=bound.node)
-            complete += self._answer(pending, answer, accepted)
+            complete += self._answer(pending, answer, accepted, batch.sent_at)
         for pending, answer in batch.refused:
-            complete += self._answer(pending, answer, None)
+            complete += self._answer(pending, answer, None, batch.sent_at)
         for pending, answer in self._gatherer.written(batch):
+            if pending.standing is None:
+                self._out.append(effects.BeganToWait(pending.decision, answer, pending.received_at))
             complete += self._intake.tell_waiting(pending, answer)
         self._reply(complete)
 
@@ -459,12 +461,14 @@ class Binder:
             complete += self._answer(pending, answer, None)
         self._reply(complete)
 
-    def _answer(self, pending: Pending, answer: BindAnswer, accepted: Accepted | None) -> list[Ticket]:
+    def _answer(
+        self, pending: Pending, answer: BindAnswer, accepted: Accepted | None, sent_at: float = 0.0
+    ) -> list[Ticket]:
         """Said after an own write only, so a binding that it tells of was durable at the fence's sequence."""
         if answer.result == "bound" and not answer.committed_at:
             answer = msgspec.structs.replace(answer, committed_at=self.keeper.sequence)
         bound = accepted.bound if accepted is not None else None
-        self._out.append(effects.Settled(pending.decision, answer, bound, pending.received_at, session=pending.key[0]))
+        self._out.append(effects.Settled(pending.decision, answer, bound, pending.received_at, pending.key[0], sent_at))
         if accepted is not None:
             profile = self._profiles[pending.decision.profile]
             points.finish(profile, accepted.pod, self.world.snapshot, accepted.bound.node, self.world.point_times)

@@ -215,6 +215,16 @@ class Settled(NamedTuple):
     received_at: float
     session: str
     """Whose decision it is."""
+    sent_at: float = 0.0
+    """When the batch was sent that binds or refuses it; 0: it was answered without one."""
+
+
+class BeganToWait(NamedTuple):
+    """A PreBind plugin waits: the decision has no answer yet, and people want to see it meanwhile."""
+
+    decision: Decision
+    answer: BindAnswer
+    received_at: float
 
 
 class Committed(NamedTuple):
@@ -284,6 +294,7 @@ Effect: TypeAlias = (
     | Blocked
     | PassedOver
     | Settled
+    | BeganToWait
     | Committed
     | FenceMoving
     | CommitsFail

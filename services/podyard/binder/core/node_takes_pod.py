@@ -9,6 +9,8 @@ again, unless it is certain (`skipping`) that the cluster is still the one that 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
+import msgspec
+
 from podyard.binder.core import points
 from podyard.binder.core.points import Prepared, Wait
 from podyard.binder.core.world import World
@@ -172,10 +174,18 @@ def _lacking(decision: Decision, profile: Profile, table: NodeTable, row: int, u
 def _lacking_as_is(decision: Decision, profile: Profile, table: NodeTable, row: int, usage: Usage) -> BindAnswer | None:
     short = shortages(profile, table, row, usage)
     if short:
-        return answer(decision, "conflict", CAUSE_FIT, *short)
+        return _overtaken(decision, table, answer(decision, "conflict", CAUSE_FIT, *short))
     if usage.ports and (taken := taken_ports(table, decision.node, usage)):
-        return answer(decision, "conflict", CAUSE_PORTS, *taken)
+        return _overtaken(decision, table, answer(decision, "conflict", CAUSE_PORTS, *taken))
     return None
+
+
+def _overtaken(decision: Decision, table: NodeTable, refused: BindAnswer) -> BindAnswer:
+    """The node had room for the pod by what its scheduler knew: who came last has it."""
+    on_node = list(table.pods_on(decision.node).values())
+    if not on_node:
+        return refused
+    return msgspec.structs.replace(refused, won=f"{on_node[-1].namespace}/{on_node[-1].name}")
 
 
 def shortages(profile: Profile, table: NodeTable, row: int, usage: Usage) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from podyard.objects.pod import ENDED
 from podyard.proto import codec, subjects
 from podyard.proto.message import PodRef
 from podyard.proto.placement import Binding, Release, ReleaseReason, release_of, tombstone_of
+from podyard.proto.traces import is_sampled
 
 UNKNOWN_OBJECT: Final = 0
 """Sequence of a view that was made from a binding alone."""
@@ -55,6 +56,8 @@ class Releases:
     def __init__(self, world: World) -> None:
         self._world = world
         self._wanted: dict[str, ReleaseReason] = {}
+        self._traces: dict[str, str] = {}
+        """Of what ended the pod, for those of `_wanted` where that trace is kept."""
         self._expiring: dict[str, PodRef] = {}
         self._unread: dict[str, PodRef] = {}
         self._reading: set[str] = set()
@@ -127,7 +130,7 @@ class Releases:
         """They are durable."""
         for ready in releases:
             uid = ready.release.uid
-            self._wanted.pop(uid, None)
+            self._forget(uid)
             self._world.free(uid)
             if ready.write.expires and uid in self._world.unseen_releases:
                 self._written_with_ttl.add(uid)
@@ -149,7 +152,7 @@ class Releases:
 
     def _pod_changed(self, change: Change) -> None:
         if change.release is not None:
-            self._wanted.pop(change.uid, None)
+            self._forget(change.uid)
             if change.new is None and change.uid not in self._written_with_ttl:
                 release = change.release
                 self._expire(PodRef(namespace=release.namespace, name=release.name, uid=release.uid))
@@ -157,15 +160,22 @@ class Releases:
         elif change.new is None and change.old is not None and change.old.released:
             self._expire(PodRef(namespace=change.old.namespace, name=change.old.name, uid=change.uid))
         else:
-            self._look_at(change.uid)
+            self._look_at(change.uid, change.origin.trace)
 
-    def _look_at(self, uid: str) -> None:
+    def _forget(self, uid: str) -> None:
+        self._wanted.pop(uid, None)
+        self._traces.pop(uid, None)
+
+    def _look_at(self, uid: str, trace: str = "") -> None:
+        """:param trace: of what changed"""
         pod = self._world.view.pods_by_uid.get(uid)
         if pod is None or pod.bound is None or uid in self._world.unseen_releases:
             return
         reason = why_release(pod, self._world.view.nodes)
         if reason is not None and uid not in self._wanted:
             self._want(PodRef(namespace=pod.namespace, name=pod.name, uid=uid), reason)
+            if is_sampled(trace):
+                self._traces[uid] = trace
 
     def _want(self, pod: PodRef, reason: ReleaseReason) -> None:
         self._wanted[pod.uid] = reason
@@ -186,7 +196,7 @@ class Releases:
             return False
         pod = self._world.view.pods_by_uid.get(uid)
         if pod is None or pod.bound is None:
-            self._wanted.pop(uid, None)
+            self._forget(uid)
             return False
         self._unread[uid] = PodRef(namespace=pod.namespace, name=pod.name, uid=uid)
         return True
@@ -195,7 +205,7 @@ class Releases:
         """Whether what is stored needs no write: a tombstone that has a TTL, or whose object still lives."""
         if isinstance(stored.placement, Binding):
             return False
-        self._wanted.pop(uid, None)
+        self._forget(uid)
         if stored.expiring or uid not in self._expiring:
             self._expiring.pop(uid, None)
             return True
@@ -209,14 +219,14 @@ class Releases:
             return True
         reason = why_release(pod, self._world.view.nodes)
         if reason is None:
-            self._wanted.pop(uid, None)
+            self._forget(uid)
             return False
         self._wanted[uid] = reason
         return True
 
     def _release(self, binding: Binding, sequence: int, now: float) -> ReadyRelease:
         uid = binding.uid
-        release = release_of(binding, self._wanted.get(uid, "orphan"))
+        release = release_of(binding, self._wanted.get(uid, "orphan"), self._traces.get(uid, ""))
         tombstone = tombstone_of(release, released_at=now, binding=binding)
         pod = self._world.view.pods_by_uid.get(uid)
         subject = subjects.binding(binding.namespace, binding.name, uid)

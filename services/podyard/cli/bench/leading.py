@@ -38,7 +38,7 @@ class Leading:
             epoch=1,
             view=self.view,
             instance=SESSION,
-            new_trace=lambda: "",
+            new_trace=lambda keep: "",
             timer=time.perf_counter,
         )
         self.now = 1000.0

@@ -84,13 +84,26 @@ def _attempt(entry: entries.Attempt) -> Iterator[Text]:
         (outcome + chosen, OUTCOME_STYLES.get(record.outcome, "")),
         (judged + took, "dim"),
     )
-    if record.queued_at and record.at > record.queued_at:
-        yield _below(f"waited {times.duration(record.at - record.queued_at)} in the queue", "dim")
+    if record.queued_at:
+        yield _below(_waited(record), "dim")
     for rejection in sorted(record.rejections, key=lambda found: (-found.nodes, found.plugin)):
         yield from _rejection(rejection)
     if record.nearest and len(record.rejections) > 1:
         yield _below(f"{record.nearest} is nearest to taking it")
     yield from _attempt_details(record)
+
+
+def _waited(record: AttemptRecord) -> str:
+    """How long the pod was ready before a scheduler took it, and what was before that. Records of earlier
+    releases do not say when it was taken: the cycle began then."""
+    taken = record.popped_at or record.at - record.duration_us / 1e6
+    before = [
+        f"{times.duration(seconds)} {how}"
+        for seconds, how in ((record.parked_s, "parked"), (record.backed_off_s, "backing off"))
+        if seconds
+    ]
+    ready = f"was ready for {times.duration(max(0.0, taken - record.queued_at))}"
+    return f"{ready}, after {' and '.join(before)}" if before else ready
 
 
 def _rejection(rejection: Rejection) -> Iterator[Text]:

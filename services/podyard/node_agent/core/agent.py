@@ -259,20 +259,21 @@ class Agent:
 
     def _pod_changed(self, change: Change, now: float) -> list[Effect]:
         if change.new is None:
-            return self.pods.forget(change.uid, now)
-        return self._pod_seen(change.new, change.origin.at, now)
+            return self.pods.forget(change.uid, now, change.origin.trace)
+        return self._pod_seen(change.new, change.origin.at, now, change.origin.trace)
 
-    def _pod_seen(self, view: PodView, stored_at: float, now: float) -> list[Effect]:
+    def _pod_seen(self, view: PodView, stored_at: float, now: float, trace: str = "") -> list[Effect]:
         """A pod is there, or has changed; pods of other nodes, and pods without a place, are none of the
         agent's business.
 
         :param stored_at: UTC seconds, when the fact that made the view was stored; the time of its binding if
             that says none
+        :param trace: traceparent of that fact
         """
         placement = view.bound or view.release
         if placement is None or placement.node not in self.nodes:
             return []
-        return self.pods.seen(view, _bound_at(view, stored_at, now), now)
+        return self.pods.seen(view, _bound_at(view, stored_at, now), now, trace)
 
     def _spoke_of(self, status: StoredStatus) -> bool:
         """Whether a fact about a pod is the agent's to remove: of a node that is gone, if it plays all."""

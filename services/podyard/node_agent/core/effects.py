@@ -76,6 +76,24 @@ class PodStarted(NamedTuple):
     running_at: float
 
 
+class PodEnded(NamedTuple):
+    """Nothing of a pod runs any more, and a trace that is kept tells of it. Handed out before its status."""
+
+    about: ObjectRef
+    node: str
+    bound_trace: str
+    """Traceparent of its binding."""
+    ended_by: str
+    """Traceparent of its deletion; empty if it was not deleted."""
+    since: float
+    """When its end began, UTC seconds."""
+    at: float
+    phase: str
+    reason: str
+    evicted: bool
+    """By its node: `PodEvicted` came before."""
+
+
 class PodRefused(NamedTuple):
     """A node does not take a pod that was bound to it; its status says so, too."""
 
@@ -247,6 +265,7 @@ Effect: TypeAlias = (
     | Awaits
     | ListAgain
     | PodStarted
+    | PodEnded
     | PodRefused
     | PodPreempted
     | MustEvict

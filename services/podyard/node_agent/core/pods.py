@@ -15,6 +15,7 @@ from podyard.node_agent.core.containers import End, Role, VirtualContainer
 from podyard.node_agent.core.effects import (
     Announce,
     Effect,
+    PodEnded,
     PodPreempted,
     PodRefused,
     PodStarted,
@@ -37,6 +38,7 @@ from podyard.proto import subjects
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.message import ObjectRef
 from podyard.proto.operations import Reason
+from podyard.proto.traces import is_sampled
 
 BACK_OFF: Final = Reason("BackOff")
 """Reason of the pod's event when a container waits to be started again. Source: pkg/kubelet/events/event.go,
@@ -101,23 +103,30 @@ class Pods:
         """When the next pod takes a step."""
         return self._timers.next_due()
 
-    def seen(self, view: PodView, bound_at: float, now: float) -> list[Effect]:
+    def seen(self, view: PodView, bound_at: float, now: float, trace: str = "") -> list[Effect]:
         """A pod is, or was, bound to one of the agent's nodes.
 
         :param bound_at: UTC seconds, when it was bound, as far as known
+        :param trace: traceparent of what says so
         """
         found: list[Effect] = []
-        pod = self._see(view, bound_at, now, found)
+        pod = self._see(view, bound_at, now, found, trace)
         if pod is not None and self._asks(pod):
             self._resize(pod, now, found)
         return found
 
-    def forget(self, uid: str, now: float) -> list[Effect]:
-        """The pod's object is gone, with it all that runs and the fact about it."""
+    def forget(self, uid: str, now: float, trace: str = "") -> list[Effect]:
+        """The pod's object is gone, with it all that runs and the fact about it.
+
+        :param trace: traceparent of its deletion
+        """
         pod = self._drop(uid)
         if pod is None:
             return []
         found: list[Effect] = []
+        if pod.active:
+            pod.ended_by = pod.ended_by or trace
+            _note_end(pod, TERMINATED, now, found)
         if pod.reported:
             found.append(RemovePodStatus(pod.node, pod.namespace, pod.name, pod.uid))
         self.room_on(pod.node, now, found)
@@ -272,18 +281,20 @@ class Pods:
             # the view may not know the fact about the pod yet; the fact goes with the object all the same
             pod.reported |= abandoned.reported
 
-    def _see(self, view: PodView, bound_at: float, now: float, found: list[Effect]) -> VirtualPod | None:
+    def _see(
+        self, view: PodView, bound_at: float, now: float, found: list[Effect], trace: str = ""
+    ) -> VirtualPod | None:
         """The pod as the view says it is; None if it is gone. What it asks for anew is not judged here."""
         pod = self._pods.get(view.uid)
         if view.gone:
-            found += self._orphan(view) if pod is None else self.forget(view.uid, now)
+            found += self._orphan(view) if pod is None else self.forget(view.uid, now, trace)
             return None
         if pod is None:
             pod = self._new(view, bound_at)
             self._begin(pod, view, now, found)
         else:
             pod.pod = view.stored
-        self._follow(pod, view, now)
+        self._follow(pod, view, now, trace)
         return pod
 
     def _asks(self, pod: VirtualPod) -> bool:
@@ -399,7 +410,7 @@ class Pods:
         if outcome is not None:  # what is left of it are sidecars, which were being stopped, or nothing
             pod.stop(Ending(outcome), _own_grace_s(pod) if pod.containers.sidecars_run else 0.0, now)
 
-    def _follow(self, pod: VirtualPod, view: PodView, now: float) -> None:
+    def _follow(self, pod: VirtualPod, view: PodView, now: float, trace: str) -> None:
         """End the pod if its object, or the loss of its place, asks for it."""
         if not pod.active:
             return
@@ -410,6 +421,7 @@ class Pods:
             pod.end(TERMINATED, now)
             self._timers.cancel(pod.uid)
         elif metadata.deletion_timestamp is not None:
+            pod.ended_by = pod.ended_by or trace
             pod.stop(TERMINATED, _grace_s(metadata), now)
             self._rearm(pod)
 
@@ -498,6 +510,7 @@ class Pods:
             pod.order()
 
     def _end(self, pod: VirtualPod, ending: Ending, now: float, found: list[Effect]) -> None:
+        _note_end(pod, ending, now, found)
         pod.end(ending, now)
         pod.reported = True
         self._settled(pod)
@@ -547,6 +560,16 @@ def field_path(container: VirtualContainer) -> str:
     """A container's place in its pod. Source: pkg/kubelet/container/ref.go, fieldPath."""
     part = "containers" if container.role is Role.MAIN else "initContainers"
     return f"spec.{part}{{{container.name}}}"
+
+
+def _note_end(pod: VirtualPod, ending: Ending, now: float, found: list[Effect]) -> None:
+    """Before the pod has ended: tell of it, if somebody may want a span of that."""
+    evicted = ending.reason == REASON
+    if evicted or is_sampled(pod.ended_by) or is_sampled(pod.trace):
+        since = pod.since if pod.state is State.STOPPING else now
+        found.append(
+            PodEnded(_about(pod), pod.node, pod.trace, pod.ended_by, since, now, ending.phase, ending.reason, evicted)
+        )
 
 
 def _about(pod: VirtualPod) -> ObjectRef:

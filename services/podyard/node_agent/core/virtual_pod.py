@@ -52,7 +52,7 @@ class VirtualPod:
     """What the agent knows of one pod."""
 
     __slots__ = (
-        "accepted_at", "allocated", "containers", "ending", "killed", "node", "pace", "pod", "reported", "resize",
+        "accepted_at", "allocated", "containers", "ended_by", "ending", "killed", "node", "pace", "pod", "reported", "resize",
         "resized", "room_at", "since", "state", "stop_at", "trace", "uid", "usage",
     )  # fmt: skip
 
@@ -93,6 +93,8 @@ class VirtualPod:
         """When it entered its state."""
         self.stop_at: float | None = None
         """When its containers are gone, once it is STOPPING."""
+        self.ended_by = ""
+        """Traceparent of its deletion, once it is being deleted."""
         self.ending: Ending | None = None
         """How it will have ended, once that is known."""
         self.killed = False

@@ -6,6 +6,7 @@ from podyard.memory.kept import Kept
 from podyard.memory.sizes import bytes_of
 from podyard.proto.decisions import WakeUp
 from podyard.proto.queue_api import PoppedPod, PopReply
+from podyard.queue.core import thinning
 from podyard.queue.core.queued_pod import QueuedPod
 
 KEPT_POPS_BYTES = 2 * 1024 * 1024
@@ -27,6 +28,7 @@ class Attempt:
     """One pod handed out to one session. Times are seconds since 1970, UTC."""
 
     __slots__ = (
+        "decided_at",
         "id",
         "missing",
         "node",
@@ -36,10 +38,12 @@ class Attempt:
         "popped_at",
         "previous",
         "previous_trace",
-        "queued_at",
+        "put_back_at",
         "session",
         "state",
+        "thinned",
         "trace",
+        "waited",
         "woken_by",
     )
 
@@ -53,14 +57,20 @@ class Attempt:
         self.number = pod.attempts
         self.previous = pod.attempt
         """Id of the pod's attempt before this one, as far as this leader knows."""
-        self.queued_at = pod.timestamp
+        self.put_back_at = pod.timestamp
+        """When the pod was added, or put back after its last attempt."""
+        self.waited = pod.waited(now)
         self.popped_at = now
         self.trace = trace
         """Traceparent of the attempt's root span."""
         self.previous_trace = pod.previous_trace
+        self.thinned = thinning.not_kept(pod)
+        """A failure that would have no trace, as `queue_api.failure_of` names it; empty: every one has."""
         self.woken_by: WakeUp | None = pod.woken_by
         self.state: Literal["open", "binding"] = "open"
         """binding: scheduled on a node, the binding fact is awaited."""
+        self.decided_at = 0.0
+        """When its scheduler said that it had found a node; 0: it has not."""
         self.node = ""
         """Where its scheduler has assumed the pod, as far as is known here."""
         self.missing = 0
@@ -77,11 +87,14 @@ def popped(attempt: Attempt) -> PoppedPod:
         attempt=attempt.id,
         number=attempt.number,
         profile=attempt.pod.profile,
-        queued_at=attempt.queued_at,
+        queued_at=attempt.waited.ready_at,
         popped_at=attempt.popped_at,
+        parked_s=attempt.waited.parked_s,
+        backed_off_s=attempt.waited.backed_off_s,
         woken_by=attempt.woken_by,
         trace=attempt.trace,
         previous_trace=attempt.previous_trace,
+        thinned=attempt.thinned,
     )
 
 

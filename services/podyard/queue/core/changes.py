@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, cast
 
 from podyard.cluster import classify
-from podyard.cluster.changes import Change, object_of
+from podyard.cluster.changes import Change, Origin, object_of
 from podyard.cluster.pods import PodView
 from podyard.framework import events
 from podyard.framework.events import ClusterEvent
@@ -18,7 +18,7 @@ from podyard.proto import subjects
 from podyard.proto.actions import ActionType
 from podyard.proto.message import DEFAULT_SCHEDULER, PodRef
 from podyard.proto.placement import BoundPod
-from podyard.queue.core.effects import NominationOver
+from podyard.queue.core.effects import LeftUnbound, NominationOver
 from podyard.queue.core.given_up import on_node
 from podyard.queue.core.leader import Leader
 from podyard.queue.core.messages import Incoming
@@ -66,6 +66,7 @@ ASSUMED_UPDATE = ClusterEvent(events.ASSIGNED_POD, ActionType.UPDATE)
 """What happens to an assumed pod with its binding, if it is not known as what it was assumed."""
 
 
+NO_ORIGIN: Final = Origin()
 ADDED: Final = events.UNSCHEDULED_POD_ADD.label
 UPDATED: Final = events.UNSCHEDULED_POD_UPDATE.label
 DELETED: Final = events.UNSCHEDULED_POD_DELETE.label
@@ -151,16 +152,20 @@ class Changes:
         elif new is None:
             self._nomination_is_over(old)
         elif is_pending(new, self._profiles):
-            self._enter(new, now, (change.origin.trace, *change.origin.causes))
+            self._enter(new, now, change.origin)
         elif new.bound is not None:
             for event in _named(change.events):
                 self._move_pod(change, event, old, new, now)
 
-    def _enter(self, view: PodView, now: float, causes: tuple[str, ...] = ()) -> None:
-        """A pod is to be scheduled."""
+    def _enter(self, view: PodView, now: float, origin: Origin = NO_ORIGIN) -> None:
+        """A pod is to be scheduled.
+
+        :param origin: who wrote it, and what it replaces
+        """
         if not self._leader.resume(view.uid, view.pod, view.priority, view.sequence):
             pod = queued_pod(view, now)
-            pod.causes = tuple(filter(None, causes))
+            pod.replaces, pod.replaced = origin.causes, origin.replaces
+            pod.causes = tuple(filter(None, (origin.trace, *origin.causes)))
             self._queue.add(pod, now)
 
     def compare(self, pods: Mapping[str, PodView], now: float) -> int:
@@ -205,7 +210,7 @@ class Changes:
         if pod is not None:
             if new.sequence > bound.decided_at and bound.attempt:
                 self._bound_as_another(change, pod.version_at(bound.decided_at), new, now)
-            self._leader.bound(pod, new.node_name, bound.attempt, now)
+            self._leader.bound(pod, new.node_name, bound.attempt, now, bound.trace)
             if old is not None and old.nominated_node not in ("", new.node_name):
                 self._nomination_ended(change, old, now)
 
@@ -237,6 +242,9 @@ class Changes:
                 self._leader.bound(pod, change.release.node, "", now)
                 return
             self._leader.gone(pod, now)
+            if pod.attempts or pod.gating_plugin:
+                trace = change.origin.trace
+                self._queue.effects.append(LeftUnbound(pod.ref, now, pod.attempts, pod.previous_trace, trace))
             if assumed:
                 self._assumed_ends(change, pod, assumed, now)
             elif old is not None and old.nominated_node:

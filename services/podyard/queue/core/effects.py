@@ -4,15 +4,18 @@ A pod is named by a PodRef, an attempt by its id. What the core is told is in `m
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from podyard.objects.meta import ObjectMeta
 from podyard.proto.decisions import Outcome, WakeUp
 from podyard.proto.message import PodRef
 from podyard.proto.queue_api import PopReply, QueueListReply, QueueReply, WouldReply
 from podyard.proto.requeues import HintCall, PodMove
 from podyard.queue.core.messages import Incoming
+
+NO_METADATA: Final = ObjectMeta()
 
 # ---- answers ----------------------------------------------------------------------------------------------
 
@@ -98,6 +101,8 @@ class Gated(msgspec.Struct, frozen=True, kw_only=True):
     """What ended its last parking."""
     previous_trace: str = ""
     """Traceparent of its last attempt."""
+    causes: tuple[str, ...] = ()
+    """Traceparents of what made the pod."""
 
 
 class Nominated(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,6 +126,18 @@ class PodGone(NamedTuple):
     pod: PodRef
 
 
+class LeftUnbound(NamedTuple):
+    """A pod that waited is gone, or is not to be scheduled any more, and was never bound: the end of its story."""
+
+    pod: PodRef
+    at: float
+    attempts: int
+    previous_trace: str
+    """Traceparent of its last attempt that has a trace."""
+    trace: str
+    """Of what ended it."""
+
+
 class Purge(NamedTuple):
     """A pod is gone: its attempts' records are to go, too."""
 
@@ -142,9 +159,16 @@ class AttemptEnded(msgspec.Struct, frozen=True, kw_only=True):
     session: str
     """The scheduler that had it."""
     queued_at: float
+    """When the pod became ready for it."""
     popped_at: float
     at: float
     outcome: Outcome
+    decided_at: float = 0.0
+    """When its scheduler said that it had found a node; 0: it did not."""
+    parked_s: float = 0.0
+    """How long it was parked or gated before that, ..."""
+    backed_off_s: float = 0.0
+    """... and backed off then."""
     node: str = ""
     """Where it was bound, or was to be."""
     message: str = ""
@@ -156,11 +180,21 @@ class AttemptEnded(msgspec.Struct, frozen=True, kw_only=True):
     woken_by: WakeUp | None = None
     """What led to the attempt."""
     trace: str = ""
-    """Traceparent of its root span."""
+    """Traceparent of its root span; its flag says whether the trace is kept whatever the outcome."""
     previous_trace: str = ""
-    """Traceparent of the attempt before."""
+    """Traceparent of the last attempt before whose trace is kept."""
+    unkept: int = 0
+    """How many attempts since then have no trace."""
+    thinned: bool = False
+    """One of many equal failures: it has no trace either."""
     causes: tuple[str, ...] = ()
     """Traceparents of what made the pod."""
+    replaces: tuple[str, ...] = ()
+    """Those of what ended the pod that it replaces, ..."""
+    replaced: str = ""
+    """... and that pod's name."""
+    metadata: ObjectMeta = NO_METADATA
+    """The pod's."""
     initial_attempt_at: float | None = None
     """When the pod first entered activeQ; None: never, it was popped from backoffQ."""
     was_flushed: bool = False
@@ -207,6 +241,7 @@ Effect: TypeAlias = (
     | Nominated
     | NominationOver
     | PodGone
+    | LeftUnbound
     | Purge
     | AttemptEnded
     | Rescued

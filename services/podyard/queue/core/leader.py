@@ -20,8 +20,10 @@ from podyard.proto.queue_api import (
     PreemptingRequest,
     QueueReply,
     SessionHeartbeat,
+    failure_of,
 )
-from podyard.queue.core import given_up, rescues
+from podyard.proto.traces import flagged, is_sampled
+from podyard.queue.core import given_up, rescues, thinning
 from podyard.queue.core.attempts import Attempt, Session, Sessions, popped
 from podyard.queue.core.effects import AttemptEnded, Rescued
 from podyard.queue.core.gates import PreemptionGate
@@ -63,7 +65,8 @@ class Leader:
     :param epoch: of the lease; part of every attempt's id
     :param digests: profile -> digest of plugins and arguments
     :param bound_node: the node a pod (uid) is bound to, "" if none
-    :param new_trace: makes a traceparent for an attempt's root span
+    :param new_trace: makes a traceparent for an attempt's root span; told whether its trace is to be kept
+        whole, as that of a pod that was tried before, or replaces one whose end is kept
     """
 
     def __init__(
@@ -74,7 +77,7 @@ class Leader:
         digests: Mapping[str, str],
         preemptions: PreemptionGate,
         bound_node: Callable[[str], str] = lambda uid: "",
-        new_trace: Callable[[], str] = lambda: "",
+        new_trace: Callable[[bool], str] = lambda keep: "",
         session_timeout_s: float = SESSION_TIMEOUT_S,
         binding_timeout_s: float = BINDING_TIMEOUT_S,
     ) -> None:
@@ -161,7 +164,8 @@ class Leader:
     def _hand_out(self, pod: QueuedPod, session: Session, now: float) -> PoppedPod:
         self._attempt_count += 1
         attempt_id = f"{self.epoch}-{self._attempt_count}"
-        attempt = Attempt(attempt_id, pod, session.id, session.last_pop, now, self._new_trace())
+        keep = pod.attempts > 1 or any(map(is_sampled, pod.replaces))
+        attempt = Attempt(attempt_id, pod, session.id, session.last_pop, now, self._new_trace(keep))
         pod.attempt, pod.earlier = attempt_id, ()
         pod.previous_trace = attempt.trace
         self.attempts[attempt_id] = session.attempts[attempt_id] = self._attempt_of[pod.uid] = attempt
@@ -217,7 +221,7 @@ class Leader:
             self._end(attempt, "error", now, node=result.node, message="the pod was gone before it could be bound")
             return
         self.assume(attempt, result.node)
-        attempt.state = "binding"
+        attempt.state, attempt.decided_at = "binding", now
         pod.deadline = now + self._binding_timeout_s
         self.queue.nominator.set(pod.uid, "")
         self.binding[pod.uid] = pod
@@ -248,7 +252,14 @@ class Leader:
             self.queue.nominate(pod.uid, nominated)
         for cleared in result.cleared:
             self.queue.nominate(cleared.uid, "")
-        self._end(attempt, result.outcome, now, node=result.assumed or result.node, message=result.message)
+        self._end(
+            attempt,
+            result.outcome,
+            now,
+            node=result.assumed or result.node,
+            message=result.message,
+            failure=failure_of(result),
+        )
 
     def _dropped(self, result: AttemptResult, pod: QueuedPod | None, now: float) -> None:
         """What was assumed is free again, unless the pod was bound to that very node. Also of a decision that
@@ -270,15 +281,18 @@ class Leader:
         node: str = "",
         message: str = "",
         by_queue: bool = False,
+        failure: str = "",
     ) -> None:
         """
         :param by_queue: no scheduler writes a record of it
+        :param failure: what it is compared by with the pod's other failures; empty: it is like no other
         """
         del self.attempts[attempt.id], self._attempt_of[attempt.pod.uid]
         session = self.sessions.get(attempt.session)
         if session is not None:
             session.attempts.pop(attempt.id, None)
         pod = attempt.pod
+        thinned = bool(failure) and failure == attempt.thinned
         self.queue.effects.append(
             AttemptEnded(
                 pod=pod.ref,
@@ -286,10 +300,13 @@ class Leader:
                 number=attempt.number,
                 profile=pod.profile,
                 session=attempt.session,
-                queued_at=attempt.queued_at,
+                queued_at=attempt.waited.ready_at,
                 popped_at=attempt.popped_at,
                 at=now,
                 outcome=outcome,
+                parked_s=attempt.waited.parked_s,
+                backed_off_s=attempt.waited.backed_off_s,
+                decided_at=attempt.decided_at,
                 node=node,
                 message=message,
                 by_queue=by_queue,
@@ -297,11 +314,20 @@ class Leader:
                 woken_by=attempt.woken_by,
                 trace=attempt.trace,
                 previous_trace=attempt.previous_trace,
+                unkept=pod.unkept,
+                thinned=thinned,
                 causes=pod.causes,
+                replaces=pod.replaces,
+                replaced=pod.replaced,
+                metadata=pod.pod.metadata,
                 initial_attempt_at=pod.initial_attempt_at,
                 was_flushed=pod.was_flushed,
             )
         )
+        thinning.failed(pod, failure)
+        pod.unkept = pod.unkept + 1 if thinned else 0
+        if thinned:
+            pod.previous_trace = attempt.previous_trace
         if outcome == "scheduled" and rescues.is_rescue(attempt):
             story = rescues.story(attempt, node, self.recent, self._digests.get(pod.profile, ""))
             self.queue.effects.append(Rescued(story))
@@ -321,9 +347,11 @@ class Leader:
 
     # -- what the cluster says -------------------------------------------------------------------------------
 
-    def bound(self, pod: QueuedPod, node: str, by: str, now: float) -> None:
+    def bound(self, pod: QueuedPod, node: str, by: str, now: float, trace: str = "") -> None:
         """The pod's binding is durable: it has left the queue, and its attempt has ended.
 
+        :param trace: traceparent of the binding: its flag is set if a decision before it was refused, and the
+            trace is kept for that
         :param by: the attempt that bound it; usually the pod's last, else an earlier one that was thought
             lost
         """
@@ -332,6 +360,8 @@ class Leader:
         if attempt is None or (attempt.state == "open" and by != attempt.id):
             return  # its scheduler will say what became of the attempt: each ends once
         self.queue.done(pod.uid)
+        if is_sampled(trace):
+            attempt.trace = flagged(attempt.trace)
         if by in ("", attempt.id):
             self._end(attempt, "scheduled", now, node=node)
         else:

@@ -32,6 +32,16 @@ class Watcher(NamedTuple):
     own: bool = False
 
 
+class Waited(NamedTuple):
+    """How a pod waited for an attempt. It was parked first, backed off then, and was ready at last."""
+
+    ready_at: float
+    """When it entered activeQ; a pod that is popped from backoffQ was never ready before. Seconds since 1970,
+    UTC."""
+    parked_s: float
+    backed_off_s: float
+
+
 class QueuedPod:
     """A pending pod; one per uid for as long as it is pending. Times are seconds since 1970, UTC.
 
@@ -41,11 +51,14 @@ class QueuedPod:
     __slots__ = (
         "attempt",
         "attempts",
+        "backing_off_since",
         "backoff_expiry",
         "causes",
         "consecutive_errors",
         "deadline",
         "earlier",
+        "failure",
+        "failures",
         "gate_failed",
         "gate_message",
         "gating_plugin",
@@ -60,13 +73,18 @@ class QueuedPod:
         "previous_trace",
         "priority",
         "profile",
+        "ready_since",
         "ref",
+        "replaced",
+        "replaces",
         "sequence",
         "timestamp",
         "uid",
+        "unkept",
         "unschedulable_count",
         "unschedulable_plugins",
         "was_flushed",
+        "was_parked",
         "woken_by",
     )
 
@@ -124,16 +142,40 @@ class QueuedPod:
         """Grows with every parking: pods are judged in this order."""
         self.woken_by: WakeUp | None = None
         """What ended its last parking."""
+        self.was_parked = False
+        """Since it was added or put back."""
+        self.backing_off_since: float | None = None
+        """When it entered backoffQ or errorBackoffQ, since it was added or put back."""
+        self.ready_since: float | None = None
+        """When it entered activeQ, since it was added or put back; None while it has not."""
         self.previous_trace = ""
-        """Traceparent of the last attempt's root span."""
+        """Traceparent of the root span of the last attempt whose trace is kept, or that is under way."""
+        self.failure = ""
+        """What the last attempt that failed is compared by (`queue_api.failure_of`)."""
+        self.failures = 0
+        """How many attempts in a row failed like that."""
+        self.unkept = 0
+        """How many of them, the last ones, have no trace."""
         self.causes: tuple[str, ...] = ()
         """Traceparents of what made the pod: the request that wrote it, the eviction that it replaces."""
+        self.replaces: tuple[str, ...] = ()
+        """Those of what ended the pod that it replaces, ..."""
+        self.replaced = ""
+        """... and that pod's name."""
         self.attempt = ""
         """Id of the attempt that it is in flight or binding by."""
         self.deadline: float | None = None
         """In `binding`: when it goes back."""
         self.message = ""
         """Why the last attempt failed, for people."""
+
+    def waited(self, now: float) -> Waited:
+        """How it has waited, as it is handed out; from here on its next wait is counted."""
+        ready = now if self.ready_since is None else self.ready_since
+        backing_off = ready if self.backing_off_since is None else self.backing_off_since
+        parked_s = backing_off - self.timestamp if self.was_parked else 0.0
+        self.was_parked, self.backing_off_since, self.ready_since = False, None, None
+        return Waited(ready, max(0.0, parked_s), max(0.0, ready - backing_off))
 
     @property
     def rejectors(self) -> frozenset[str]:

@@ -36,7 +36,7 @@ def story(attempt: Attempt, node: str, recent: Recent, digest: str) -> dict[str,
     :param digest: of the profile: plugins and arguments
     """
     pod = attempt.pod
-    since = attempt.queued_at - IN_FLIGHT_S
+    since = attempt.put_back_at - IN_FLIGHT_S
     found = recent.events(since)
     return {
         "pod": "/".join(pod.key),
@@ -51,7 +51,7 @@ def story(attempt: Attempt, node: str, recent: Recent, digest: str) -> dict[str,
         "previous_trace": attempt.previous_trace,
         "trace": attempt.trace,
         "node": node,
-        "parked_at": attempt.queued_at,
+        "parked_at": attempt.put_back_at,
         "events": [msgspec.to_builtins(one) for one in found[-NAMED_EVENTS:]],
         "events_unnamed": max(0, len(found) - NAMED_EVENTS),
         "all_events_known": recent.reaches(since),

@@ -145,6 +145,7 @@ class SchedulingQueue:
         self.parked.remove(pod)
         self.active.push(self._sort_key(pod), pod)
         pod.enter(Pool.ACTIVE)
+        pod.ready_since = now
         self.tally.enters(ACTIVE, why)
         return Pool.ACTIVE
 
@@ -158,6 +159,7 @@ class SchedulingQueue:
         pool = self.backing_off if pod.rejectors else self.errors
         pool.push((pod.backoff_expiry or 0, self._sort_key(pod)), pod)
         pod.enter(Pool.BACKOFF if pool is self.backing_off else Pool.ERROR_BACKOFF)
+        pod.backing_off_since = now
         self.tally.enters(BACKOFF, why)
         return pod.pool
 
@@ -173,6 +175,7 @@ class SchedulingQueue:
         if pod not in self.parked:
             self.tally.enters(UNSCHEDULABLE, why)
         self.parked.add(pod)
+        pod.was_parked = True
 
     def _requeue(self, pod: QueuedPod, strategy: Strategy, now: float, why: str) -> Pool:
         """Carry a verdict out. Source: requeuePodWithQueueingStrategy."""
@@ -545,4 +548,5 @@ def _gated(pod: QueuedPod, now: float) -> Gated:
         queued_at=pod.timestamp,
         woken_by=pod.woken_by,
         previous_trace=pod.previous_trace,
+        causes=pod.causes,
     )

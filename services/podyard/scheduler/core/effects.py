@@ -48,7 +48,9 @@ class CycleSpan(msgspec.Struct, frozen=True, kw_only=True):
     record: AttemptRecord
     error: str = ""
     keep: bool = False
-    """The attempt went wrong: emit the span whatever the sampler said."""
+    """The attempt did not bind, or a decision was refused: emit the span whatever the sampler said."""
+    slow: bool = False
+    """The attempt took long: emit the span if there is room for one more."""
 
 
 class Preempt(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,8 +8,9 @@ import msgspec
 from podyard.proto.binder_api import BindAnswer
 from podyard.proto.decisions import Outcome, Victim
 from podyard.proto.message import PodRef
-from podyard.proto.queue_api import AttemptResult, PoppedPod
-from podyard.scheduler.core import records, spans
+from podyard.proto.queue_api import AttemptResult, PoppedPod, failure_of
+from podyard.proto.traces import flagged, is_sampled
+from podyard.scheduler.core import records
 from podyard.scheduler.core.assumptions import NO_PLACE, Assumption, Place
 from podyard.scheduler.core.effects import CycleSpan, Done, Effect, Preempt, Record
 from podyard.scheduler.core.placing import Attempted
@@ -76,13 +77,18 @@ class Outcomes:
         for a binding."""
         if assumption.tries == 1:
             self.done(assumption.popped, "scheduled", node=assumption.decision.node)
-        if spans.sampled(assumption.span.trace):
+        if is_sampled(assumption.span.trace):
             self._effects.append(assumption.span)
 
     def failed(self, popped: PoppedPod, made: Attempted) -> None:
-        """No node, or an error."""
-        self._effects.append(Done(_failure(popped, made)))
-        self._kept(made.span)
+        """No node, or an error. One of many equal failures of a pod has a record and no span
+        (docs/rules.md, equal-failures-are-thinned)."""
+        result = _failure(popped, made)
+        self._effects.append(Done(result))
+        if popped.thinned and failure_of(result) == popped.thinned:
+            self._effects.append(Record(made.span.record))
+        else:
+            self._kept(made.span)
 
     def preempts(self, popped: PoppedPod, made: Attempted, way: Way, session: str) -> None:
         """No node, but pods of lower priority make room on one."""
@@ -131,10 +137,23 @@ class Outcomes:
         record = msgspec.structs.replace(span.record, outcome="bindError", message=why, nominated_node="", victims=())
         self.done(popped, "bindError", node=record.node, assumed=assumed, message=why)
         span = msgspec.structs.replace(span, record=record)
-        if sent and spans.sampled(span.trace):
+        if sent and is_sampled(span.trace):
             self._effects.append(Record(record))
         else:
             self._kept(span)
+
+    def refused(self, assumption: Assumption) -> PoppedPod:
+        """The binder refused the decision, and the attempt goes on: its trace is kept from here on, this cycle
+        included."""
+        if is_sampled(assumption.span.trace):
+            return assumption.popped
+        self._effects.append(msgspec.structs.replace(assumption.span, keep=True))
+        return msgspec.structs.replace(assumption.popped, trace=flagged(assumption.popped.trace))
+
+    def slow(self, assumption: Assumption) -> None:
+        """The pod is bound, and that took long: the shell may keep the span of the cycle."""
+        if not is_sampled(assumption.span.trace):
+            self._effects.append(msgspec.structs.replace(assumption.span, slow=True))
 
     def dropped(self, assumption: Assumption, why: str) -> None:
         """Assumed room came free although the attempt goes on, or ends on another node.
@@ -150,7 +169,10 @@ class Outcomes:
     def _kept(self, span: CycleSpan) -> None:
         """Record and span of an attempt that went wrong."""
         self._effects.append(Record(span.record))
-        self._effects.append(msgspec.structs.replace(span, error=span.record.message or span.record.outcome, keep=True))
+        record = span.record
+        # that no node fits is an answer
+        error = "" if record.outcome == "unschedulable" else record.message or record.outcome
+        self._effects.append(msgspec.structs.replace(span, error=error, keep=True))
 
 
 def _failure(popped: PoppedPod, made: Attempted) -> AttemptResult:

@@ -22,6 +22,10 @@ MOST_RETRIES: Final = 3
 (docs/rules.md, three-retries-of-a-conflict)."""
 
 
+SLOW_S: Final = 1.0
+"""An attempt that took longer, from the pop to its binding, is worth a trace whatever the sampler said."""
+
+
 class Retry(msgspec.Struct, gc=False):
     """A decision that conflicted: to be made again when the view has reached `position`, and not later than
     `due_at`."""
@@ -81,6 +85,8 @@ class Settling:
         """
         uid, node = assumption.popped.uid, assumption.decision.node
         self._ended(assumption, SCHEDULED, now)
+        if now - (assumption.popped.popped_at or assumption.started) > SLOW_S:
+            self._outcomes.slow(assumption)
         if assumption.successor is not None:
             self._outcomes.done(assumption.successor, "scheduled", node=node)
             assumption.successor = None
@@ -124,8 +130,8 @@ class Settling:
         self._placing.forget(answer.uid)
         why += assumption.trouble
         self._outcomes.dropped(assumption, why)
-        due_at = now + POSITION_WAIT_S
-        self.retries.append(Retry(position, assumption.popped, assumption.tries, why, due_at, assumption.started))
+        due_at, popped = now + POSITION_WAIT_S, self._outcomes.refused(assumption)
+        self.retries.append(Retry(position, popped, assumption.tries, why, due_at, assumption.started))
         self._outcomes.add(AwaitPosition(position))
 
     # ---- the cluster ---------------------------------------------------------------------------------------

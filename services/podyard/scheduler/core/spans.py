@@ -1,12 +1,8 @@
-"""Ids of a cycle's spans. A traceparent is `00-<32 hex: trace>-<16 hex: span>-<2 hex: flags>`."""
+"""Ids of a cycle's spans."""
 
 from random import Random
-from typing import Final
 
-LENGTH: Final = 55
-SPAN_AT: Final = 36
-FLAGS_AT: Final = 52
-SAMPLED: Final = 1
+from podyard.proto.traces import FLAGS_AT, LENGTH, SPAN_AT
 
 
 def child(trace: str, random: Random) -> str:
@@ -14,11 +10,3 @@ def child(trace: str, random: Random) -> str:
     if len(trace) != LENGTH:
         return ""
     return f"{trace[:SPAN_AT]}{random.getrandbits(64) or 1:016x}{trace[FLAGS_AT:]}"
-
-
-def sampled(trace: str) -> bool:
-    """Whether the sampler chose this trace."""
-    try:
-        return len(trace) == LENGTH and bool(int(trace[-2:], 16) & SAMPLED)
-    except ValueError:
-        return False

@@ -68,7 +68,7 @@ class QueuePart:
             epoch=epoch,
             view=self.view,
             instance="queue",
-            new_trace=lambda: UNSAMPLED,
+            new_trace=lambda keep: UNSAMPLED,
             timer=lambda: 0.0,
         )
         self.core.leader.queue.flush_unschedulable = lambda *_: None  # type: ignore[method-assign]

@@ -1,0 +1,100 @@
+"""Traces of what the binder did: the span of each decision, of a wait for a volume, of the end of a binding.
+
+A decision was handed over: its span follows that of the scheduling cycle. What is kept: what its trace's flag
+says, refusals, what took long (docs/rules.md, bad-outcomes-are-traced).
+"""
+
+from typing import Final
+
+from podyard.binder.core.effects import BeganToWait, Committed, Settled
+from podyard.proto.binder_api import BindAnswer, Decision
+from podyard.proto.subjects import BINDER_BIND
+from podyard.telemetry.conventions import pod_attributes, received
+from podyard.telemetry.tracing import AttributeValue, Spans
+
+BOUND: Final = "bound"
+"""The result that is no refusal."""
+FAULT: Final = "error"
+"""The result that means that something went wrong. A conflict is an answer: the attempt goes on."""
+SLOW_S: Final = 1.0
+"""A decision that took longer is worth a span whatever the sampler said."""
+
+
+def settled(spans: Spans, decision: Settled, now: float) -> str:
+    """Emit the spans "bind" and "commit" of a decision that has its answer, if they are wanted.
+
+    :return: traceparent of "bind"; empty: it is not kept
+    """
+    answer, trace = decision.answer, decision.decision.trace
+    if not spans.enabled:
+        return ""
+    refused = answer.result != BOUND
+    slow = now - decision.received_at > SLOW_S and not spans.wanted(trace) and spans.may_keep(now)
+    keep = refused or slow
+    if not spans.wanted(trace, keep=keep):
+        return ""
+    bound = decision.bound
+    own = bound.trace if bound is not None and bound.trace != trace else spans.child(trace)
+    spans.emit(
+        "bind",
+        trace=own,
+        follows=trace,
+        start=decision.received_at,
+        end=now,
+        kind="consumer",
+        attributes={**_about(decision.decision), **_result(answer)},
+        error=", ".join(answer.reasons) or answer.result if answer.result == FAULT else "",
+        keep=keep,
+    )
+    if decision.sent_at:
+        spans.emit("commit", trace=spans.child(own), parent=own, start=decision.sent_at, end=now, keep=keep)
+    return own
+
+
+def began_to_wait(spans: Spans, waits: BeganToWait, now: float) -> None:
+    """The span "wait for volume", from receiving the decision to knowing that it waits: it can be seen while the
+    pod waits. Always kept."""
+    spans.emit(
+        "wait for volume",
+        trace=spans.child(waits.decision.trace),
+        follows=waits.decision.trace,
+        start=waits.received_at,
+        end=now,
+        attributes={**_about(waits.decision), **_result(waits.answer)},
+        keep=True,
+    )
+
+
+def released(spans: Spans, committed: Committed) -> None:
+    """The span "release pod" of each binding that a commit ended, after what ended the pod."""
+    for release in committed.releases:
+        if release.trace and spans.wanted(release.trace):
+            spans.emit(
+                "release pod",
+                trace=spans.child(release.trace),
+                follows=release.trace,
+                start=committed.sent_at,
+                end=committed.settled_at,
+                attributes={
+                    **pod_attributes(release.namespace, release.name, uid=release.uid, node=release.node),
+                    "podyard.release": release.reason,
+                },
+            )
+
+
+def _about(decision: Decision) -> dict[str, AttributeValue]:
+    return {
+        **pod_attributes(decision.namespace, decision.name, uid=decision.uid, node=decision.node),
+        **received(BINDER_BIND),
+        "podyard.attempt": decision.attempt,
+    }
+
+
+def _result(answer: BindAnswer) -> dict[str, AttributeValue]:
+    found: dict[str, AttributeValue] = {"podyard.bind.result": answer.result}
+    if answer.cause:
+        found["podyard.bind.cause"] = answer.cause
+        found["podyard.bind.reasons"] = answer.reasons
+    if answer.won:
+        found["podyard.bind.won"] = answer.won
+    return found
