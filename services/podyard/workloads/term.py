@@ -23,7 +23,7 @@ from podyard.shell.driver import Driver
 from podyard.shell.event_recorder import Recorder
 from podyard.shell.reading import Reading
 from podyard.shell.writes import Result
-from podyard.workloads import events
+from podyard.workloads import events, sync_spans
 from podyard.workloads.census import Census
 from podyard.workloads.core import actions
 from podyard.workloads.core.actions import Ask, Count, Create, Done, Effect, Failed, Message, Told, Work, Write
@@ -140,7 +140,12 @@ class Term:
         return self._noted(await self._writer.count(ask)) if isinstance(ask, Count) else await self._write(ask)
 
     async def _write(self, work: Work) -> Done:
-        return self._noted(await self._writer.carry_out(work))
+        spans, started = self._service.spans, self._now()
+        trace = sync_spans.trace_of(spans, work)
+        done = await self._writer.carry_out(work, trace)
+        if trace:
+            sync_spans.done(spans, work, done, trace, started, self._now())
+        return self._noted(done)
 
     def _noted(self, done: Done) -> Done:
         if done.failures:

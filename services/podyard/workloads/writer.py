@@ -56,11 +56,14 @@ class Writer:
         self._now = now
         self._charging = Charging(bus, documents)
 
-    async def carry_out(self, work: Work) -> Done:
-        """Write everything; returns when all of it is settled."""
+    async def carry_out(self, work: Work, trace: str = "") -> Done:
+        """Write everything; returns when all of it is settled.
+
+        :param trace: traceparent that goes with each object
+        """
         if work.atomic:
             return await self._together(work)
-        author = Author(WHO, work.why)
+        author = Author(WHO, work.why, trace)
         position, failures, excess = 0, list[str](), False
         for start in range(0, len(work.writes), AT_ONCE):
             part = work.writes[start : start + AT_ONCE]
@@ -114,7 +117,8 @@ class Writer:
         known = self._known(write.key)
         match write:
             case Create():
-                return Intent(write.key, intents.creation(write.key, write.document), known, write.causes)
+                name = "" if write.replaces is None else write.replaces.name
+                return Intent(write.key, intents.creation(write.key, write.document), known, write.causes, name)
             case Alter():
                 return Intent(write.key, intents.alteration(write.key, write.alter, write.uid), known)
             case Delete() if write.reason:

@@ -11,13 +11,26 @@ from podyard.proto.operations import Reason
 Document: TypeAlias = dict[str, Any]
 
 
+class Lost(NamedTuple):
+    """A pod that its controller has to replace."""
+
+    trace: str
+    """Traceparent of what ended it: the eviction, the deletion."""
+    name: str
+
+
 class Create(NamedTuple):
     """Create this object, which is admitted and has its uid. Creating it twice is creating it once."""
 
     key: ObjectKey
     document: Document
-    causes: tuple[str, ...] = ()
-    """Traceparents of what led to it: the eviction that a pod replaces."""
+    replaces: Lost | None = None
+    """The pod that it replaces, as far as that is known."""
+
+    @property
+    def causes(self) -> tuple[str, ...]:
+        """Traceparents of what led to it."""
+        return () if self.replaces is None else (self.replaces.trace,)
 
 
 class Alter(NamedTuple):
@@ -57,6 +70,8 @@ class Work(NamedTuple):
     why: str
     """For people, on each object."""
     writes: Sequence[Write]
+    led_by: str = ""
+    """Traceparent of what led to it, if that trace is kept: somebody's change, the end of a pod."""
     atomic: bool = False
     """All or nothing, in one batch of Alters; if it fails the key is looked at again."""
 

@@ -19,9 +19,10 @@ from podyard.objects.errors import AdmissionError, ObjectError
 from podyard.proto import subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.operations import Reason
+from podyard.proto.traces import is_sampled
 from podyard.workloads.core import actions, ended_pods, stateful_sets, syncing, volumes, waits
 from podyard.workloads.core import pods as pod_facts
-from podyard.workloads.core.actions import Effect, Message, Write
+from podyard.workloads.core.actions import Effect, Lost, Message, Write
 from podyard.workloads.core.budget_index import BudgetIndex
 from podyard.workloads.core.daemon_sets import DAEMON_SETS
 from podyard.workloads.core.ended_pods import EndedPods
@@ -47,7 +48,7 @@ LAST_RETRY_S: Final = 60.0
 MOST_WRITES: Final = 1024
 """Of one step; what is left waits for the next."""
 
-MOST_CAUSES: Final = 1024
+MOST_LOST: Final = 1024
 """Remembered per owner."""
 
 FAILED_CREATE: Final = Reason("FailedCreate")
@@ -86,10 +87,14 @@ class Workloads:
         self._view = view
         self._budgets = BudgetIndex(view)
         self._quotas = QuotaCounts(view)
-        self._causes: dict[str, deque[str]] = {}
+        self._lost: dict[str, deque[Lost]] = {}
+        self._led_by: dict[ObjectKey, str] = {}
+        """What led to the next look at a key, where that trace is kept."""
+        self._leads = ""
+        """Traceparent of the change that is being noted, if its trace is kept."""
         self._receipts = Receipts()
         self._ended = EndedPods(ended_kept)
-        around = Surroundings(view, documents, self.ownership, maker, self._causes, self._receipts)
+        around = Surroundings(view, documents, self.ownership, maker, self._lost, self._receipts)
         self._syncing = syncing.Syncing(view, around, self._budgets, self._quotas, self._ended)
         self._dirty: dict[ObjectKey, None] = {}
         self._busy: set[ObjectKey] = set()
@@ -148,7 +153,9 @@ class Workloads:
             self._mark(*self._budgets.follow(change))
             self._mark(*self._quotas.follow(change))
         for change in message.changes:
+            self._leads = change.origin.trace if is_sampled(change.origin.trace) else ""
             self._note(change)
+        self._leads = ""
 
     def _on_listed(self, message: actions.Listed, now: float) -> None:
         del message
@@ -192,6 +199,8 @@ class Workloads:
     def _mark(self, *keys: ObjectKey) -> None:
         """Look at these keys soon; at those with own writes under way or unseen when these are seen."""
         for key in keys:
+            if self._leads:
+                self._led_by[key] = self._leads
             if key in self._busy:
                 self._again.add(key)
             elif key not in self._unseen:
@@ -217,19 +226,21 @@ class Workloads:
         controller = pod.stored.metadata.controller
         if controller is not None and controller.kind in CONTROLLERS:
             self._mark(ObjectKey(CONTROLLERS[controller.kind], pod.namespace, controller.name))
-            self._note_cause(controller.uid, old, new, change)
+            self._note_lost(controller.uid, old, new, change)
         if new is not None and (new.deleting or new.released or self._is_new_orphan(change, new)):
             self._mark(change.key)
 
     def _is_new_orphan(self, change: Change, new: PodView) -> bool:
         return change.old is None and self.ownership.is_orphan(change.key, new.uid)
 
-    def _note_cause(self, owner_uid: str, old: PodView | None, new: PodView | None, change: Change) -> None:
-        """A replica was lost: whoever did it is the cause of its replacement."""
+    def _note_lost(self, owner_uid: str, old: PodView | None, new: PodView | None, change: Change) -> None:
+        """A replica was lost: whoever did it is the cause of its replacement. One whose work is done is not
+        replaced: what comes next is the next piece of work."""
         if old is None or not change.origin.trace or not pod_facts.is_active(old):
             return
-        if new is None or not pod_facts.is_active(new):
-            self._causes.setdefault(owner_uid, deque(maxlen=MOST_CAUSES)).append(change.origin.trace)
+        if new is None or not (pod_facts.is_active(new) or pod_facts.phase(new) == pod_facts.SUCCEEDED):
+            lost = Lost(change.origin.trace, old.name)
+            self._lost.setdefault(owner_uid, deque(maxlen=MOST_LOST)).append(lost)
 
     def _note_object(self, change: Change) -> None:
         key = change.key
@@ -246,7 +257,7 @@ class Workloads:
         if change.resource in syncing.SCALES:
             self._mark(*self._budgets.of_namespace(key.namespace))
         if change.new is None:
-            self._causes.pop(change.uid, None)
+            self._lost.pop(change.uid, None)
             self._mark_orphans(change.uid)
 
     def _mark_orphans(self, uid: str) -> None:
@@ -274,7 +285,8 @@ class Workloads:
                 self._gather_from = now - GATHER_S
                 break
             del self._dirty[key]
-            for effect in self._look_at(key, now):
+            led_by = self._led_by.pop(key, "")
+            for effect in self._look_at(key, now, led_by):
                 found.append(effect)
                 if isinstance(effect, actions.Work | actions.Count):
                     self._busy.add(key)
@@ -282,7 +294,7 @@ class Workloads:
                     writes += len(effect.writes)
         return found
 
-    def _look_at(self, key: ObjectKey, now: float) -> Sequence[Effect]:
+    def _look_at(self, key: ObjectKey, now: float, led_by: str) -> Sequence[Effect]:
         try:
             looked = self._syncing.look(key, now)
         except (AdmissionError, ObjectError, MessageError, ValueError) as error:
@@ -296,7 +308,7 @@ class Workloads:
             self._later[key] = looked.again_at
         else:
             self._later.pop(key, None)
-        works = [actions.Work(key, looked.why, writes, atomic) for writes, atomic in _parts(looked)]
+        works = [actions.Work(key, looked.why, writes, led_by, atomic) for writes, atomic in _parts(looked)]
         counts = [actions.Count(key, looked.usages)] if looked.usages else []
         return [*looked.told, *works, *counts]
 

@@ -119,7 +119,7 @@ class _Look:
             if node not in self._wanted:  # one that nobody bound would wait for it for ever
                 steps.delete.extend(pod for pod in pods if not pod.node_name and not pod.deleting)
         if not steps.create:
-            self._around.forget_causes(self._uid)
+            self._around.forget_lost(self._uid)
         return steps
 
     def _keep_one(self, node: str, wanted: Wanted, pods: Sequence[PodView], steps: Steps) -> None:
@@ -254,10 +254,10 @@ class _Look:
         def placed(pod: Document, number: int) -> Document:
             return {**pod, "spec": {**pod["spec"], "affinity": affinity_to(pod["spec"].get("affinity"), nodes[number])}}
 
-        causes = self._around.take_causes(self._uid, len(nodes))
+        lost = self._around.take_lost(self._uid, len(nodes))
         return [
             *templates.pods_of(
-                self._document, template, len(nodes), self._around.maker, self._now, causes, adjusted=placed
+                self._document, template, len(nodes), self._around.maker, self._now, lost, adjusted=placed
             )
         ]
 

@@ -8,7 +8,7 @@ from podyard.cluster.intents import living
 from podyard.cluster.keys import NamespacedName, ObjectKey
 from podyard.cluster.nodes import NodeView
 from podyard.workloads.core import documents
-from podyard.workloads.core.actions import Alter, Document, Told, Usage, Write
+from podyard.workloads.core.actions import Alter, Document, Lost, Told, Usage, Write
 from podyard.workloads.core.backoffs import Backoffs
 from podyard.workloads.core.ownership import Ownership, View
 from podyard.workloads.core.receipts import Receipts
@@ -51,7 +51,7 @@ class Moments:
 
 
 class Surroundings:
-    """All that controllers read. Reads views, changes only `causes` and `backoffs`."""
+    """All that controllers read. Reads views, changes only `lost` and `backoffs`."""
 
     def __init__(
         self,
@@ -59,12 +59,12 @@ class Surroundings:
         stored: Any,
         ownership: Ownership,
         maker: Maker,
-        causes: dict[str, deque[str]],
+        lost: dict[str, deque[Lost]],
         receipts: Receipts,
     ) -> None:
         """
         :param stored: raw documents (`controller.Documents`)
-        :param causes: by owner uid, traces of what made replicas go
+        :param lost: by owner uid, replicas that are gone
         :param receipts: when it was heard what agents say
         """
         self._view = view
@@ -73,7 +73,7 @@ class Surroundings:
         self.maker = maker
         self.receipts = receipts
         self.backoffs = Backoffs()
-        self._causes = causes
+        self._lost = lost
 
     def objects(self, resource: str) -> Mapping[NamespacedName, Any]:
         """Living objects of a resource, typed."""
@@ -89,14 +89,14 @@ class Surroundings:
         version = living(self._stored.stored(key), uid)
         return None if version is None else version.document()
 
-    def take_causes(self, uid: str, count: int) -> list[str]:
+    def take_lost(self, uid: str, count: int) -> list[Lost]:
         """What `count` pods of an owner replace, as far as it is known."""
-        known = self._causes.get(uid)
+        known = self._lost.get(uid)
         return [known.popleft() for _ in range(min(count, len(known)))] if known else []
 
-    def forget_causes(self, uid: str) -> None:
+    def forget_lost(self, uid: str) -> None:
         """The owner has all its pods: what it lost before is not replaced any more."""
-        self._causes.pop(uid, None)
+        self._lost.pop(uid, None)
 
 
 def status_write(key: ObjectKey, uid: str, document: Document, fields: Document) -> list[Alter]:

@@ -206,8 +206,8 @@ class _Look:
         taken = {volume["name"] for volume in own}
         given: list[Document] = spec.get("volumes") or []
         spec["volumes"] = [*own, *(volume for volume in given if volume.get("name") not in taken)]
-        causes = self._around.take_causes(self._set.metadata.uid, 1)
-        return templates.named_pod(self._document, template, member.name, self._around.maker, self._now, causes)
+        lost = self._around.take_lost(self._set.metadata.uid, 1)
+        return templates.named_pod(self._document, template, member.name, self._around.maker, self._now, lost)
 
     def _revision_for(self, ordinal: int) -> Revision:
         """Of a pod that is to come (docs/rules.md, pods-below-the-partition-come-back-as-they-were)."""

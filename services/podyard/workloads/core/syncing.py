@@ -175,10 +175,10 @@ class Syncing:
                 plan.create,
                 self._maker,
                 now,
-                self._around.take_causes(uid, plan.create),
+                self._around.take_lost(uid, plan.create),
             )
         elif not plan.delete and not plan.waits:
-            self._around.forget_causes(uid)
+            self._around.forget_lost(uid)
         writes += [Delete(ObjectKey(subjects.PODS, *pod.key), pod.uid) for pod in plan.delete]
         fields = {field: count for field, count in plan.status.items() if field not in without}
         status = status_write(key, uid, document, fields)
@@ -225,8 +225,8 @@ class Syncing:
         if plan.expired:
             return Looked("it has been finished for long enough", [Delete(key, uid)])
         template = _job_template(document)
-        causes = self._around.take_causes(uid, plan.create)
-        writes: list[Write] = [*templates.pods_of(document, template, plan.create, self._maker, now, causes)]
+        lost = self._around.take_lost(uid, plan.create)
+        writes: list[Write] = [*templates.pods_of(document, template, plan.create, self._maker, now, lost)]
         writes += [Delete(ObjectKey(subjects.PODS, *pod.key), pod.uid) for pod in plan.delete]
         if plan.status is not None:
             writes.append(plan.status)

@@ -15,7 +15,7 @@ from podyard.cluster.keys import ObjectKey
 from podyard.objects import admission
 from podyard.objects.admission import ClusterLookup
 from podyard.proto import subjects
-from podyard.workloads.core.actions import Create, Document
+from podyard.workloads.core.actions import Create, Document, Lost
 
 POD_TEMPLATE_HASH: Final = "pod-template-hash"
 LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
@@ -56,12 +56,12 @@ def pods_of(
     count: int,
     maker: Maker,
     now: float,
-    causes: Sequence[str] = (),
+    lost: Sequence[Lost] = (),
     *,
     adjusted: Callable[[Document, int], Document] = _as_it_is,
 ) -> list[Create]:
-    """`count` new pods, or as many of very large ones as `STEP_BYTES` hold; the first `causes` of them carry
-    one cause each.
+    """`count` new pods, or as many of very large ones as `STEP_BYTES` hold; the first of them replace
+    one of `lost` each.
 
     All are alike but for name and uid, so admission is asked once.
 
@@ -84,12 +84,14 @@ def pods_of(
         taken.add(name)
         uid = maker.new_uid() if number else admitted["metadata"]["uid"]
         document = adjusted(_renamed(admitted, name, uid), number)
-        found.append(Create(ObjectKey(subjects.PODS, namespace, name), document, tuple(causes[number : number + 1])))
+        found.append(
+            Create(ObjectKey(subjects.PODS, namespace, name), document, lost[number] if number < len(lost) else None)
+        )
     return found
 
 
 def named_pod(
-    owner: Document, template: Document, name: str, maker: Maker, now: float, causes: Sequence[str] = ()
+    owner: Document, template: Document, name: str, maker: Maker, now: float, lost: Sequence[Lost] = ()
 ) -> Create:
     """A new pod of that name.
 
@@ -99,7 +101,9 @@ def named_pod(
     del document["metadata"]["generateName"]
     document["metadata"]["name"] = name
     admitted = maker.admit(document, now)
-    return Create(ObjectKey(subjects.PODS, admitted["metadata"]["namespace"], name), admitted, tuple(causes))
+    return Create(
+        ObjectKey(subjects.PODS, admitted["metadata"]["namespace"], name), admitted, lost[0] if lost else None
+    )
 
 
 def controller_reference(owner: Document) -> Document:
