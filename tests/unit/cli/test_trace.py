@@ -7,12 +7,14 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from podyard.cli.commands.trace import _pod_name
+from podyard.cli.commands.trace import _nothing, _pod_name
 from podyard.cli.errors import InputError
 from podyard.cli.jaeger.api import DEFAULT_URL, Jaeger
 from podyard.cli.jaeger.model import ROOTLESS, Answer, Link, Trace
 from podyard.cli.jaeger.pods import PodTraces
 from podyard.cli.render import trace as rendered
+from podyard.proto.pools import Pool
+from podyard.proto.queue_api import QueuedPodInfo
 
 FIRST, SECOND, EVENT = "a" * 32, "b" * 32, "c" * 32
 
@@ -119,6 +121,48 @@ def test_the_tree_tells_what_happened_and_where_it_came_from(trainer: PodTraces)
         f"came from a span that Jaeger does not have, trace {'d' * 32}",
         "pod moved name=trainer",
     ]
+
+
+def test_what_follows_a_span_stands_below_it_and_the_pod_is_named_if_it_is_another() -> None:
+    victim = tags(k8s__namespace__name="default", k8s__pod__name="small", podyard__preemptor="default/urgent")
+    cycle = span(FIRST, "1", "schedule cycle", tags=tags(podyard__victims='["default/small"]'))
+    preempt = span(FIRST, "2", "preempt pod", at_ms=5, links=[(FIRST, "1")], tags=victim)
+    other = tags(k8s__namespace__name="other", k8s__pod__name="b", podyard__bind__won="default/x")
+    bind = span(FIRST, "3", "bind", at_ms=6, links=[(FIRST, "2"), (SECOND, "9")], tags=other)
+    [trace] = answer((FIRST, [bind, preempt, cycle]))
+    children = trace.children()
+    assert {above: [one.name for one in below] for above, below in children.items()} == {
+        ROOTLESS: ["schedule cycle"],
+        "1": ["preempt pod"],
+        "2": ["bind"],
+    }
+    lines = shown(PodTraces(namespace="default", name="small", traces=(trace,)))
+    assert lines[2:] == [
+        "schedule cycle     queue       +0s      1.0ms   preempts default/small",
+        "preempt pod        queue       +5.0ms   1.0ms   for default/urgent",
+        "bind               queue       +6.0ms   1.0ms   other/b won by default/x",
+        f"came from a span that Jaeger does not have, trace {SECOND}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("queued", "told"),
+    [
+        (
+            QueuedPodInfo(
+                namespace="d", name="a", uid="u", pool=Pool.GATED, gating_plugin="SchedulingGates", message="by x"
+            ),
+            "it is gated by SchedulingGates: by x; an attempt has a trace when it has ended",
+        ),
+        (QueuedPodInfo(namespace="d", name="a", uid="u", pool=Pool.BINDING), "it is binding; an attempt has a trace"),
+        (None, "good attempts are sampled"),
+    ],
+)
+def test_sampling_is_not_blamed_for_a_pod_that_waits(
+    monkeypatch: pytest.MonkeyPatch, queued: QueuedPodInfo | None, told: str
+) -> None:
+    monkeypatch.setattr(Jaeger, "services", lambda self: ["podyard-queue"])
+    assert told in str(_nothing(Jaeger(), "d", "a", queued).advice)
 
 
 @pytest.mark.parametrize("words", [("web", ""), ("pod", "web"), ("pods/web", ""), ("po/web", "")])

@@ -23,7 +23,7 @@ from podyard.proto.facts import PodStatusFact
 from podyard.proto.moves import MoveRecord
 from podyard.proto.operations import K8sEvent
 from podyard.proto.placement import Placement
-from podyard.proto.queue_api import QueueListReply, QueueListRequest
+from podyard.proto.queue_api import QueuedPodInfo, QueueListReply, QueueListRequest
 from podyard.proto.requeues import RequeueRecord
 from podyard.runtime import clock
 from podyard.shell import stream_reading
@@ -160,6 +160,12 @@ async def last_attempts(bus: Bus, pods: Sequence[PodView]) -> dict[str, AttemptR
         for pod in pods:
             tasks.start_soon(ask, pod)
     return found
+
+
+async def queued(bus: Bus, namespace: str, name: str) -> QueuedPodInfo | None:
+    """Where the queue has it; `None` also if no leader answers."""
+    reply = await queue_says(bus, QueueListRequest(namespace=namespace, name=name, limit=1))
+    return reply.pods[0] if reply is not None and reply.pods else None
 
 
 async def queue_says(bus: Bus, request: QueueListRequest) -> QueueListReply | None:

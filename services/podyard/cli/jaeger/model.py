@@ -48,12 +48,25 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     spans: tuple[Span, ...]
 
     def children(self) -> dict[str, list[Span]]:
-        """Spans by their parent's id, each list by start; those without a parent here under `ROOTLESS`."""
-        there = {span.span_id for span in self.spans}
+        """Spans by the id of that below which they stand, each list by start: of their parent, or of what they
+        follow. Those without either here stand under `ROOTLESS`."""
         found: dict[str, list[Span]] = {}
         for span in self.spans:
-            found.setdefault(span.parent_id if span.parent_id in there else ROOTLESS, []).append(span)
+            found.setdefault(self.above(span), []).append(span)
         return found
+
+    def above(self, span: Span) -> str:
+        """Id of the span that stands above this one, or `ROOTLESS`."""
+        for above in (span.parent_id, *self.followed_by(span)):
+            if above != span.span_id and self.span(above) is not None:
+                return above
+        return ROOTLESS
+
+    def followed_by(self, span: Span) -> list[str]:
+        """Ids of the spans of this trace that handed over to it: a span without a parent links to them."""
+        if span.parent_id:
+            return []
+        return [link.span_id for link in span.links if link.trace_id == self.trace_id]
 
     def span(self, span_id: str) -> Span | None:
         """The span of that id, if it is here."""

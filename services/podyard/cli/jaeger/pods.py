@@ -1,4 +1,4 @@
-"""What Jaeger has about one pod: its attempts, its evictions, and the spans that they link to."""
+"""What Jaeger has about one pod: its attempts, what it waited for, its end, and the spans that they link to."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -10,7 +10,14 @@ from podyard.cli.jaeger.model import Link, Span, Trace
 from podyard.telemetry.conventions import EVICT_SPAN, NAMESPACE, POD
 
 ATTEMPTS: Final = ("podyard-queue", "attempt")
+WAITS: Final = tuple(("podyard-queue", name) for name in ("wait before attempt", "gate pod", "leave queue"))
 EVICTIONS: Final = tuple((f"podyard-{name}", EVICT_SPAN) for name in ("node_agent", "descheduler", "api"))
+ENDS: Final = (
+    *EVICTIONS,
+    ("podyard-scheduler", "preempt pod"),
+    ("podyard-node_agent", "end pod"),
+    ("podyard-binder", "release pod"),
+)
 """Service and name of the spans that stand for what happened to a pod."""
 
 MOST_LOOKED_UP: Final = 20
@@ -27,13 +34,13 @@ class PodTraces(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find(jaeger: Jaeger, namespace: str, name: str, limit: int) -> PodTraces:
-    """The newest `limit` attempts of the pod, its evictions, and what they link to.
+    """The newest `limit` attempts of the pod, its waits, its end, and what they link to.
 
     :raises CliError: if Jaeger does not answer
     """
     tags = {NAMESPACE: namespace, POD: name}
     found: dict[str, Trace] = {}
-    for service, operation in (ATTEMPTS, *EVICTIONS):
+    for service, operation in (ATTEMPTS, *WAITS, *ENDS):
         for trace in jaeger.search(service, operation, tags, limit):
             found[trace.trace_id] = trace
     traces = sorted(found.values(), key=lambda trace: trace.spans[0].start)[-limit:]
