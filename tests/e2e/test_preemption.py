@@ -103,11 +103,11 @@ async def test_what_replaces_a_victim_links_to_its_preemption_and_that_to_the_pr
     spans = sink.wait_for(told)
     [preempted], attempt = here.spans_of(spans, "preempt pod", old.name), here.spans_of(spans, "attempt", new.name)[0]
     assert Ids(preempted.trace_id, preempted.span_id) in attempt.links
-    cycle = next(span for span in spans if span.span_id == preempted.parent_id)
+    follows, ends = preempted.links
+    cycle = next(span for span in spans if span.span_id == follows.span_id)
     assert (cycle.name, cycle.attributes["k8s.pod.name"]) == ("schedule cycle", "urgent")
     assert cycle.attributes["podyard.nominated_node"] == "node-1"
-    [link] = preempted.links
-    assert here.spans_of(spans, "bind", old.name)[0].trace_id == link.trace_id
+    assert here.spans_of(spans, "bind", old.name)[0].trace_id == ends.trace_id
 
 
 def replicated(here: Stand, name: str, cpu: str) -> dict[str, Any]:

@@ -13,13 +13,16 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 WAY = {
     "attempt": ("podyard-queue", ""),
     "wait in queue": ("podyard-queue", "attempt"),
+    "wait for cycle": ("podyard-scheduler", "attempt"),
     "schedule cycle": ("podyard-scheduler", "attempt"),
+    "wait for binding": ("podyard-queue", "attempt"),
     "Filter": ("podyard-scheduler", "schedule cycle"),
     "Score": ("podyard-scheduler", "schedule cycle"),
     "bind": ("podyard-binder", "schedule cycle"),
+    "commit": ("podyard-binder", "bind"),
     "start pod": ("podyard-node_agent", "bind"),
 }
-"""Span -> service and parent."""
+"""Span -> service and what stands above it: its parent, or what it follows."""
 CHOICE = "Score"
 """Only where several nodes were left after Filter, as in kube-scheduler."""
 
@@ -55,7 +58,7 @@ async def test_a_pods_trace_goes_through_queue_scheduler_binder_and_node_agent(t
 
         trace = until(f"the whole trace of {name}", whole)
         names = {span.span_id: span.name for span in trace.spans}
-        seen = {span.name: (span.service, names.get(span.parent_id, span.parent_id)) for span in trace.spans}
+        seen = {span.name: (span.service, names.get(trace.above(span), "")) for span in trace.spans}
         assert {name: seen.get(name, WAY[CHOICE]) for name in WAY} == WAY
         chosen += CHOICE in seen
         assert one(trace, "bind").attributes["k8s.node.name"] == one(trace, "start pod").attributes["k8s.node.name"]
@@ -75,7 +78,7 @@ async def test_the_attempt_after_a_requeue_links_to_the_event_and_to_the_attempt
     assert source is not None
     assert (source.service, source.attributes["podyard.why"]) == ("podyard-api", "the pool is free for all")
     moved = one(changed, "requeue pods")
-    assert (moved.service, moved.parent_id) == ("podyard-queue", source.span_id)
+    assert (moved.service, changed.above(moved)) == ("podyard-queue", source.span_id)
     assert [event.attributes["k8s.pod.name"] for event in moved.events] == ["trainer"]
 
 

@@ -31,8 +31,9 @@ async def test_it_shows_the_tree_the_links_and_the_page(
     done = await trace(jaeger_server, monkeypatch, "trainer")
     assert done.code == 0, done.err
     lines = done.out.splitlines()
-    assert lines[0] == "Pod default/trainer  2 traces"
-    assert [line.split()[-1] for line in lines if "/trace/" in line] == [jaeger.link(one.trace_id) for one in traces]
+    assert lines[0] == "Pod default/trainer  3 traces", "its two attempts, and what it waited for between them"
+    pages = [line.split()[-1] for line in lines if "/trace/" in line]
+    assert [pages[0], pages[2]] == [jaeger.link(one.trace_id) for one in traces]
     starts = iter([line.lstrip(" │├└─") for line in lines])
     for name in (*VAIN, *GOOD):
         assert any(line.startswith(name) for line in starts), f"{name} is not there, or not in order:\n{done.out}"
@@ -49,7 +50,8 @@ async def test_json_has_every_span(
     done = await trace(jaeger_server, monkeypatch, "pod/trainer", "-o", "json")
     assert done.code == 0, done.err
     found = json.loads(done.out)
-    assert [one["trace_id"] for one in found] == [one.trace_id for one in stored]
+    assert [found[0]["trace_id"], found[2]["trace_id"]] == [one.trace_id for one in stored]
+    assert [span["name"] for span in found[1]["spans"]][:2] == ["wait before attempt", "parked"]
     assert found[0]["spans"][0]["attributes"]["podyard.outcome"] == "unschedulable"
 
 

@@ -27,7 +27,7 @@ from podyard.workloads.instruments import Instruments as WorkloadsInstruments
 INSTRUMENTS: Final[dict[str, Callable[[prometheus_client.CollectorRegistry], object]]] = {
     "queue": lambda registry: QueueInstruments(registry, Spans()),
     "scheduler": lambda registry: SchedulerInstruments(registry, Spans()),
-    "binder": lambda registry: BinderInstruments(registry, Spans()),
+    "binder": BinderInstruments,
     "node_agent": AgentInstruments,
     "descheduler": DeschedulerInstruments,
     "workloads": WorkloadsInstruments,

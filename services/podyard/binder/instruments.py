@@ -1,19 +1,17 @@
-"""The binder's metrics and spans: what the core did, told to people."""
+"""The binder's metrics."""
 
 from collections.abc import Sequence
 from typing import Final
 
 import prometheus_client
 
-from podyard.binder import bind_spans
-from podyard.binder.core.effects import BeganToWait, Committed, FenceMoving, Settled, UsageDrift
+from podyard.binder.core.effects import Committed, FenceMoving, Settled, UsageDrift
 from podyard.binder.core.points import PointTime
 from podyard.framework.plugin_times import SUCCESS
 from podyard.memory.latest import Latest
 from podyard.runtime import sessions
 from podyard.telemetry.plugin_faults import PluginFaults
 from podyard.telemetry.reference_metrics import CounterFamily, HistogramFamily, extension_points
-from podyard.telemetry.tracing import Spans
 
 BATCH_BUCKETS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 SECONDS_BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -49,7 +47,7 @@ class Schedulers:
 class Instruments:
     """Counters and histograms of one process, over all its terms."""
 
-    def __init__(self, registry: prometheus_client.CollectorRegistry, spans: Spans) -> None:
+    def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
         self.plugin_faults = PluginFaults(registry, "binder")
         self._points = extension_points(
             registry, "Time of all plugins of an extension point for one decision; of Bind, of the commit"
@@ -59,7 +57,6 @@ class Instruments:
         self._bound: dict[str, int] = {}
         """Decisions that it bound, by profile, until they are counted."""
         counter, histogram = prometheus_client.Counter, prometheus_client.Histogram
-        self._spans = spans
         self.decisions = CounterFamily(
             registry,
             "podyard_binder_decisions_total",
@@ -107,8 +104,11 @@ class Instruments:
             registry=registry,
         )
 
-    def settled(self, settled: Settled, now: float) -> None:
-        """A decision has its answer."""
+    def settled(self, settled: Settled, now: float, trace: str = "") -> None:
+        """A decision has its answer.
+
+        :param trace: traceparent of its span, if that is kept: the example of its time
+        """
         answer = settled.answer
         scheduler = self._schedulers.name_of(settled.session)
         self.decisions.labels(answer.result, answer.cause, settled.decision.profile, scheduler).inc()
@@ -117,12 +117,8 @@ class Instruments:
         if settled.bound is not None:
             profile = settled.decision.profile
             self._bound[profile] = self._bound.get(profile, 0) + 1
-        if trace := bind_spans.settled(self._spans, settled, now):
+        if trace:
             self.bind_seconds.show(took, trace, now)
-
-    def began_to_wait(self, waits: BeganToWait, now: float) -> None:
-        """A decision waits for a PreBind plugin."""
-        bind_spans.began_to_wait(self._spans, waits, now)
 
     def committed(self, committed: Committed) -> None:
         """A batch is durable."""
@@ -137,7 +133,6 @@ class Instruments:
             self.forced.inc(forced)
         for release in committed.releases:
             self.releases.labels(release.reason).inc()
-        bind_spans.released(self._spans, committed)
 
     def took(self, times: Sequence[PointTime]) -> None:
         """What extension points took since the last commit, whose decisions have been told of."""

@@ -25,7 +25,7 @@ async def main(service: Service[BinderSettings]) -> None:
     configuration = files.of(service.process)
     binding = [one for one in configuration.extenders if one.bind_verb]
     binding_extender = next(iter(described(binding)), None)
-    instruments, boundary = Instruments(service.metrics, service.spans), Boundary(service)
+    instruments, boundary = Instruments(service.metrics), Boundary(service)
     settings = files.leading(service.settings, configuration, service.process)
     lease = service.lease(times=settings.lease_times())
     leading = Leading(lease, service.health, service.metrics, pause=boundary.pause, pause_s=PAUSE_S)

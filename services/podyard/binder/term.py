@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from podyard.binder import bind_spans
 from podyard.binder.core import effects
 from podyard.binder.core.binder import Binder
 from podyard.binder.core.effects import Ask, Effect, Message
@@ -143,13 +144,15 @@ class Term:
     def _do(self, effect: Effect) -> None:
         match effect:
             case effects.Settled():
-                self._instruments.settled(effect, self._now())
+                now = self._now()
+                self._instruments.settled(effect, now, bind_spans.settled(self._service.spans, effect, now))
             case effects.Reply():
                 self._tickets.reply(effect.ticket, effect.reply)
             case effects.BeganToWait():
-                self._instruments.began_to_wait(effect, self._now())
+                bind_spans.began_to_wait(self._service.spans, effect, self._now())
             case effects.Committed():
                 self._instruments.committed(effect)
+                bind_spans.released(self._service.spans, effect)
             case (
                 effects.Send() | effects.ReadBindings() | effects.ReadFence() | effects.Inspect() | effects.AskToBind()
             ):

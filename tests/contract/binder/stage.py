@@ -93,7 +93,7 @@ async def leading_term(
 ) -> AsyncIterator[Term]:
     """A term without a lease: whoever begins one takes the fence over from all before."""
     service = make_service(SERVICE, bus, instance=instance, spans=spans)
-    instruments = Instruments(service.metrics, service.spans)
+    instruments = Instruments(service.metrics)
     boundary = Boundary(service)
     leading = Leading(service.lease(), service.health, service.metrics, pause=boundary.pause)
     profiles = {PROFILE.name: PROFILE}

@@ -8,7 +8,6 @@ from podyard.binder import instruments
 from podyard.binder.core import effects
 from podyard.binder.core.points import PointTime
 from podyard.binder.instruments import Instruments
-from podyard.telemetry.tracing import Spans
 from tests.unit.binder.stage import Stage
 
 DECISIONS = "podyard_binder_decisions_total"
@@ -23,7 +22,7 @@ def counted(
     registry: prometheus_client.CollectorRegistry, *, session: str, stage: Stage, names: str, node: str
 ) -> None:
     """Let a binder settle decisions of a session, and count them."""
-    told = Instruments(registry, Spans())
+    told = Instruments(registry)
     binder = stage.serving()
     binder.ask(*(stage.decide(name, node=node) for name in names), session=session)
     for settled in binder.of(effects.Settled):
@@ -59,14 +58,14 @@ def test_made_up_names_make_no_more_counters_than_so_many(registry: prometheus_c
 
 
 def test_bindings_without_filters_are_counted(registry: prometheus_client.CollectorRegistry) -> None:
-    told = Instruments(registry, Spans())
+    told = Instruments(registry)
     told.committed(effects.Committed(n=1, bound=(), releases=(), sent_at=1.0, settled_at=2.0, wire_bytes=10, skipped=7))
     assert registry.get_sample_value("podyard_binder_skipped_filters_total") == 7
 
 
 def test_extension_points_of_a_binding_are_timed(registry: prometheus_client.CollectorRegistry) -> None:
     """PreBind before the commit, Bind is the commit, PostBind after it."""
-    told = Instruments(registry, Spans())
+    told = Instruments(registry)
     told.took([PointTime("PreBind", "Success", "default-scheduler", 0.25), PointTime("PreBind", "Wait", "batch", 1.0)])
     stage = Stage()
     stage.node("n1")

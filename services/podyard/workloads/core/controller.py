@@ -7,7 +7,7 @@ all that was done for the key, and counts need no guesses.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from podyard.cluster.changes import Change
 from podyard.cluster.intents import Stored
@@ -68,6 +68,17 @@ CONTROLLERS: Final = {
 """Resource of each kind whose dependents are followed."""
 
 
+ROLLS_OUT_S: Final = 600.0
+"""For so long what a controller makes of a workload is taken to come of the last change of it."""
+
+
+class Led(NamedTuple):
+    """A change, by its traceparent, and until when what follows is taken to come of it."""
+
+    trace: str
+    until: float
+
+
 class Documents(Protocol):
     """Raw documents at the same position as the view (`podyard.cluster.documents.DocumentView`)."""
 
@@ -92,6 +103,9 @@ class Workloads:
         """What led to the next look at a key, where that trace is kept."""
         self._leads = ""
         """Traceparent of the change that is being noted, if its trace is kept."""
+        self._written: dict[ObjectKey, Led] = {}
+        """What last changed a workload itself, where that trace is kept: later steps of its rollout come of it,
+        too."""
         self._receipts = Receipts()
         self._ended = EndedPods(ended_kept)
         around = Surroundings(view, documents, self.ownership, maker, self._lost, self._receipts)
@@ -244,6 +258,10 @@ class Workloads:
 
     def _note_object(self, change: Change) -> None:
         key = change.key
+        if self._leads:
+            self._written[key] = Led(self._leads, self._now + ROLLS_OUT_S)
+        elif change.origin.trace or change.new is None:
+            self._written.pop(key, None)
         if change.resource in syncing.HANDLED or (change.old is None and metadata_of(change.new).owner_references):
             self._mark(key)
         self._mark(*volumes.concerned(change, self._view.objects))
@@ -285,7 +303,7 @@ class Workloads:
                 self._gather_from = now - GATHER_S
                 break
             del self._dirty[key]
-            led_by = self._led_by.pop(key, "")
+            led_by = self._led_by.pop(key, "") or self._rolls_out(key, now)
             for effect in self._look_at(key, now, led_by):
                 found.append(effect)
                 if isinstance(effect, actions.Work | actions.Count):
@@ -293,6 +311,13 @@ class Workloads:
                 if isinstance(effect, actions.Work):
                     writes += len(effect.writes)
         return found
+
+    def _rolls_out(self, key: ObjectKey, now: float) -> str:
+        led = self._written.get(key)
+        if led is not None and now >= led.until:
+            del self._written[key]
+            return ""
+        return "" if led is None else led.trace
 
     def _look_at(self, key: ObjectKey, now: float, led_by: str) -> Sequence[Effect]:
         try:
