@@ -9,6 +9,8 @@ from podyard.runtime import ports
 from tests.support import foreign_servers
 
 CONFIG: Final = Path(__file__).parents[2] / "deploy" / "jaeger.yaml"
+PAGES: Final = CONFIG.with_name("jaeger-ui.json")
+"""What the pages show beyond their own: where the containers have it is told in CONFIG."""
 ENDPOINTS: Final = {
     "query": "extensions.jaeger_query.http.endpoint",
     "query_grpc": "extensions.jaeger_query.grpc.endpoint",
@@ -36,6 +38,7 @@ def running(program: Path, log: Path) -> Generator[JaegerServer]:
     free = ports.free_ports(len(ENDPOINTS))
     places = {name: f"127.0.0.1:{port}" for name, port in zip(ENDPOINTS, free, strict=True)}
     settings = [f"--set={path}={places[name]}" for name, path in ENDPOINTS.items()]
+    settings.append(f"--set=extensions.jaeger_query.ui.config_file={PAGES}")
     words = [program, "--config", CONFIG, *settings]
     with foreign_servers.running("Jaeger", words, f"http://{places['health']}/status", log):
         yield JaegerServer(f"http://{places['query']}", f"http://{places['otlp']}")
