@@ -1,5 +1,5 @@
-"""At one percent sampling, after a run with evictions, a preemption, a refused decision and a rollout: every pod
-that was unschedulable, evicted or refused is followed to its end by links alone."""
+"""At one percent sampling, after a run with evictions, a preemption, a refused decision and a rollout:
+every pod that was unschedulable, evicted or refused is followed to its end by links alone."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
@@ -51,7 +51,8 @@ class Web(NamedTuple):
         ]
 
     def after(self, span: Span) -> Iterator[Span]:
-        """Spans of its trace, and of every trace that is reached from there by links, in the direction of time."""
+        """Spans of its trace, and of every trace that is reached from there by links, in the direction of
+        time."""
         seen, waiting = {span.trace_id}, [span.trace_id]
         while waiting:
             trace_id = waiting.pop()

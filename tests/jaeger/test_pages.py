@@ -1,5 +1,5 @@
-"""What the lab's Jaeger offers on its pages: saved searches, and links from a span's attributes. The pages themselves are
-not built here; each search is asked of the query API, as the page would."""
+"""What the lab's Jaeger offers on its pages: saved searches, and links from a span's attributes. The pages
+themselves are not built here; each search is asked of the query API, as the page would."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from tests.jaeger.server import PAGES
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-CONFIG = json.loads(PAGES.read_text(encoding="utf-8"))
+CONFIG: dict[str, Any] = json.loads(PAGES.read_text(encoding="utf-8"))
 [SAVED] = CONFIG["menu"]
 IN_THE_STORY = {
     "Pods that fit nowhere",
@@ -46,7 +46,7 @@ async def test_a_saved_search_finds_what_it_is_called(told: Evidence, jaeger: Ja
         until(item["label"], lambda: asked(jaeger, item["url"]))
     else:
         asked(jaeger, item["url"])
-    service = parse_qs(urlsplit(item["url"]).query)["service"][0]
+    service = parse_qs(urlsplit(str(item["url"])).query)["service"][0]
     assert service in jaeger.services()
 
 

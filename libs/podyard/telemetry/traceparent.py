@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from podyard.proto.traces import LENGTH, SAMPLED, SPAN_AT, flagged, is_sampled
 
-__all__ = ["LENGTH", "SAMPLED", "SpanIds", "child", "flagged", "is_sampled", "new", "new_ids", "parse"]
+__all__ = ["LENGTH", "SAMPLED", "SpanIds", "child", "flagged", "is_sampled", "new", "new_ids", "parse", "told"]
 
 _PATTERN: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?\Z")
 _random = random.SystemRandom()
@@ -42,6 +42,14 @@ def parse(text: str) -> SpanIds | None:
         return None
     ids = SpanIds(int(match[1], 16), int(match[2], 16), int(match[3], 16))
     return ids if ids.trace_id and ids.span_id else None
+
+
+def told(text: str) -> dict[str, str]:
+    """Fields of a log line that belongs to a span: its ids, as collectors of logs know them; none for what
+    is visibly no traceparent."""
+    if len(text) != LENGTH:
+        return {}
+    return {"trace_id": text[3 : SPAN_AT - 1], "span_id": text[SPAN_AT : LENGTH - 3]}
 
 
 def new_ids() -> tuple[int, int]:

@@ -19,7 +19,8 @@ AttributeValue: TypeAlias = str | bool | int | float | Sequence[str] | Sequence[
 
 SHORTEST_NS: Final = 1_000
 KEPT_PER_S: Final = 10.0
-"""Traces a second that a process keeps although the sampler did not choose them and nothing bad is in them."""
+"""Traces a second that a process keeps although the sampler did not choose them and nothing bad is in
+them."""
 MOST_AT_ONCE: Final = 20.0
 LINK: Final = "podyard.link"
 """Attribute of links: what the linked span is to this one."""
@@ -112,8 +113,8 @@ class Spans:
         return trace if self._sink is None else traceparent.flagged(trace)
 
     def may_keep(self, at: float) -> bool:
-        """Whether there is room for one more trace that the sampler did not choose and that nothing bad is in: what
-        people did, what took long. So many a second that a flood of them costs nothing.
+        """Whether there is room for one more trace that the sampler did not choose and that nothing bad is
+        in: what people did, what took long. So many a second that a flood of them costs nothing.
 
         :param at: seconds since 1970, UTC
         """
@@ -151,7 +152,8 @@ class Spans:
         :param trace: the span's own traceparent; what is not one is ignored
         :param parent: the parent's; empty for a root. A parent of another trace becomes a link
         :param follows: the span's that handed over to this one, which goes on after it: a link
-        :param start: seconds since 1970, UTC; as `end`. A span lasts 1 µs at least, or pages show it as broken
+        :param start: seconds since 1970, UTC; as `end`. A span lasts 1 µs at least, or pages show it as
+            broken
         :param links: traceparents of what caused this; of traces that were not kept the id also stands in the
             attribute `podyard.links`, since their spans cannot be looked up
         :param error: what went wrong: sets the span's status; empty leaves it unset

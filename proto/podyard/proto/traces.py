@@ -1,6 +1,7 @@
 """What stands in a traceparent, for those who only look: `00-<32 hex: trace>-<16 hex: span>-<2 hex: flags>`.
 
-The lowest flag, sampled, says that the trace is kept: by the sampler's choice, or because it is to be kept whole.
+The lowest flag, sampled, says that the trace is kept: by the sampler's choice, or because it is to be kept
+whole.
 """
 
 from typing import Final

@@ -12,6 +12,6 @@ written).
 - after a restart: moves the fence, lists everything, serves; schedulers ask again with the same attempt ids
 
 Modules: `core` decides; `service` leads, `term` feeds the core and carries out its effects through `writer`,
-`reading` is the view that is read, `instruments` counts, `bind_spans` traces, `debug` shows what it holds, `settings`
-says what can be set.
+`reading` is the view that is read, `instruments` counts, `bind_spans` traces, `debug` shows what it holds,
+`settings` says what can be set.
 """

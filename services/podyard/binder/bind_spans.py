@@ -52,8 +52,8 @@ def settled(spans: Spans, decision: Settled, now: float) -> str:
 
 
 def began_to_wait(spans: Spans, waits: BeganToWait, now: float) -> None:
-    """The span "wait for volume", from receiving the decision to knowing that it waits: it can be seen while the
-    pod waits. Always kept."""
+    """The span "wait for volume", from receiving the decision to knowing that it waits: it can be seen
+    while the pod waits. Always kept."""
     spans.emit(
         "wait for volume",
         trace=spans.child(waits.decision.trace),

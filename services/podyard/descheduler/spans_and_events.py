@@ -61,8 +61,8 @@ class EvictionSpan:
 
 
 def cycle_ended(spans: Spans, trace: str, record: CycleRecord, start: float, end: float) -> None:
-    """The span "deschedule cycle", kept if a plugin wanted anything; none of a cycle that was idle. Pods that a
-    limit or the plan kept are events on it."""
+    """The span "deschedule cycle", kept if a plugin wanted anything; none of a cycle that was idle. Pods
+    that a limit or the plan kept are events on it."""
     attempts = [(step, attempt) for step in record.steps for attempt in step.attempts]
     fault = "; ".join(step.error for step in record.steps if step.error)
     if not attempts and not fault:

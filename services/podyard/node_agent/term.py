@@ -32,6 +32,7 @@ from podyard.shell.driver import Driver
 from podyard.shell.event_recorder import Recorder
 from podyard.shell.hearing import Hearing
 from podyard.shell.reading import Reading
+from podyard.telemetry import traceparent
 
 if TYPE_CHECKING:
     from podyard.node_agent.host_link import HostLink
@@ -263,15 +264,15 @@ class Term:
         if effect.sooner:
             trace = self._evictions.get(effect.uid, "")
             self._events.record(spans_and_events.haste(effect, trace))
-            self._tell("an evicted pod has less time", effect)
+            self._tell("an evicted pod has less time", effect, trace)
             return
         trace = spans_and_events.evicted(self._service.spans, effect)
         self._evictions[effect.uid] = trace
         self._instruments.evicted(effect.signal)
         self._events.record(spans_and_events.eviction(effect, trace))
-        self._tell("evicted a pod", effect)
+        self._tell("evicted a pod", effect, trace)
 
-    def _tell(self, event: str, effect: effects.PodEvicted) -> None:
+    def _tell(self, event: str, effect: effects.PodEvicted, trace: str) -> None:
         self._service.log.warning(
             event,
             pod=f"{effect.namespace}/{effect.name}",
@@ -279,4 +280,5 @@ class Term:
             signal=effect.signal,
             grace_s=effect.grace_s,
             reason=effect.message.strip(),
+            **traceparent.told(trace),
         )

@@ -1,9 +1,9 @@
-"""Traces of attempts: the root span of each, what the pod waited for before and within it, and the events that
-moved pods.
+"""Traces of attempts: the root span of each, what the pod waited for before and within it, and the events
+that moved pods.
 
 An attempt begins when its pod became ready. What was before (parked, gated, backing off) is a trace of its
-own, or minutes of waiting would hide milliseconds of work. Outcomes that did not bind are always kept, equal ones
-of one pod but now and then; for the others the flag in the attempt's traceparent decides
+own, or minutes of waiting would hide milliseconds of work. Outcomes that did not bind are always kept,
+equal ones of one pod but now and then; for the others the flag in the attempt's traceparent decides
 (docs/rules.md, bad-outcomes-are-traced, equal-failures-are-thinned). An attempt links to what woke the pod,
 to the last attempt before that has a trace, and (the first one) to what made the pod.
 """
@@ -151,8 +151,8 @@ def _attributes(ended: AttemptEnded) -> dict[str, AttributeValue]:
 
 
 def _owners(metadata: ObjectMeta) -> dict[str, AttributeValue]:
-    """The workload that the pod is of; of a Deployment's both, whose ReplicaSets are named after a hash of the
-    template."""
+    """The workload that the pod is of; of a Deployment's both, whose ReplicaSets are named after a hash of
+    the template."""
     owner = metadata.controller
     if owner is None:
         return {}

@@ -84,7 +84,8 @@ def _attributes(record: AttemptRecord) -> dict[str, AttributeValue]:
 
 
 def _rejected(record: AttemptRecord) -> Iterator[tuple[str, AttributeValue]]:
-    """By plugin, since Jaeger's search misses attributes that are lists: that it rejected any, and how many."""
+    """By plugin, since Jaeger's search misses attributes that are lists: that it rejected any, and how
+    many."""
     nodes: Counter[str] = Counter()
     for one in record.rejections:
         nodes[one.plugin] += one.nodes

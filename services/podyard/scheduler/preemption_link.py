@@ -30,6 +30,7 @@ from podyard.scheduler.instruments import Instruments
 from podyard.scheduler.queue_link import QueueLink
 from podyard.shell import writes
 from podyard.shell.event_recorder import Recorder
+from podyard.telemetry import traceparent
 from podyard.telemetry.tracing import Spans
 
 AT_ONCE: Final = 16
@@ -137,7 +138,13 @@ class PreemptionLink:
             for victim in victims:
                 tasks.start_soon(end, victim)
         if failures:
-            self._log.warning("victims could not be deleted", pod=_name(preempt), node=preempt.node, reasons=failures)
+            self._log.warning(
+                "victims could not be deleted",
+                pod=_name(preempt),
+                node=preempt.node,
+                reasons=failures,
+                **traceparent.told(preempt.trace),
+            )
         return not failures
 
     async def _end(self, preempt: Preempt, victim: Victim) -> str:

@@ -20,7 +20,7 @@ controller stays without.
   and for how long taints were tolerated, is counted anew.
 
 Modules: `core` decides; `service` leads, `term` feeds the core, `reading` is what the core is fed from,
-`writer` carries out its effects, `events` words what people are told of that, `census` is the shell of a
-second core, the census taker, `node_life` that of a third; `instruments` counts, `settings` says what can be
-set.
+`writer` carries out its effects, `events` words what people are told of that, `sync_spans` traces it,
+`census` is the shell of a second core, the census taker, `node_life` that of a third; `instruments` counts,
+`settings` says what can be set.
 """

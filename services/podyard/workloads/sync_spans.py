@@ -1,6 +1,6 @@
-"""Traces of what controllers wrote: the span of each sync that made or ended objects of others, after the change
-that led to it; what it makes carries its id. A sync that only tells how its workload is has none, nor has one
-whose cause has no trace."""
+"""Traces of what controllers wrote: the span of each sync that made or ended objects of others, after the
+change that led to it; what it makes carries its id. A sync that only tells how its workload is has none,
+nor has one whose cause has no trace."""
 
 from typing import Final
 

@@ -23,6 +23,7 @@ from podyard.shell.driver import Driver
 from podyard.shell.event_recorder import Recorder
 from podyard.shell.reading import Reading
 from podyard.shell.writes import Result
+from podyard.telemetry import traceparent
 from podyard.workloads import events, sync_spans
 from podyard.workloads.census import Census
 from podyard.workloads.core import actions
@@ -145,13 +146,17 @@ class Term:
         done = await self._writer.carry_out(work, trace)
         if trace:
             sync_spans.done(spans, work, done, trace, started, self._now())
-        return self._noted(done)
+        return self._noted(done, trace)
 
-    def _noted(self, done: Done) -> Done:
+    def _noted(self, done: Done, trace: str = "") -> Done:
         if done.failures:
             self._instruments.failed(done.owner.resource, len(done.failures))
             self._service.log.warning(
-                "could not be written", object=str(done.owner), failures=len(done.failures), first=done.failures[0]
+                "could not be written",
+                object=str(done.owner),
+                failures=len(done.failures),
+                first=done.failures[0],
+                **traceparent.told(trace),
             )
         return done
 

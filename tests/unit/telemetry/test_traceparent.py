@@ -75,6 +75,11 @@ def test_a_kept_trace_has_the_lowest_bit_and_all_others(text: str, expected: str
     assert traceparent.flagged(text) == expected
 
 
+def test_a_log_line_names_the_ids() -> None:
+    assert traceparent.told(GOOD) == {"trace_id": "4bf92f3577b34da6a3ce929d0e0e4736", "span_id": "00f067aa0ba902b7"}
+    assert traceparent.told("") == {}
+
+
 def test_new_traces_differ_and_carry_the_flag():
     made = [traceparent.new(sampled=True) for _ in range(100)]
     assert len(set(made)) == 100

@@ -48,8 +48,8 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     spans: tuple[Span, ...]
 
     def children(self) -> dict[str, list[Span]]:
-        """Spans by the id of that below which they stand, each list by start: of their parent, or of what they
-        follow. Those without either here stand under `ROOTLESS`."""
+        """Spans by the id of that below which they stand, each list by start: of their parent, or of what
+        they follow. Those without either here stand under `ROOTLESS`."""
         found: dict[str, list[Span]] = {}
         for span in self.spans:
             found.setdefault(self.above(span), []).append(span)

@@ -1,4 +1,5 @@
-"""What Jaeger has about one pod: its attempts, what it waited for, its end, and the spans that they link to."""
+"""What Jaeger has about one pod: its attempts, what it waited for, its end, and the spans that they link
+to."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final

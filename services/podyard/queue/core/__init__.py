@@ -26,6 +26,7 @@ came while it was in flight. Never in here: `await`, a clock, a logger, the bus,
 - `leader`            the protocol: pop, done, heartbeat, activate, preempting
 - `given_up`          what a scheduler had promised a pod and promises no more
 - `tally`             what is counted for metrics
+- `thinning`          which of many equal failures of a pod have a trace
 - `rescues`           what only the safety flush brought onto a node
 - `recorded`          which pods have records that go with them
 - `once`              ids of bare events that have happened

@@ -127,7 +127,8 @@ class PodGone(NamedTuple):
 
 
 class LeftUnbound(NamedTuple):
-    """A pod that waited is gone, or is not to be scheduled any more, and was never bound: the end of its story."""
+    """A pod that waited is gone, or is not to be scheduled any more, and was never bound: the end of its
+    story."""
 
     pod: PodRef
     at: float

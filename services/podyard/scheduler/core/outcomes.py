@@ -143,8 +143,8 @@ class Outcomes:
             self._kept(span)
 
     def refused(self, assumption: Assumption) -> PoppedPod:
-        """The binder refused the decision, and the attempt goes on: its trace is kept from here on, this cycle
-        included."""
+        """The binder refused the decision, and the attempt goes on: its trace is kept from here on, this
+        cycle included."""
         if is_sampled(assumption.span.trace):
             return assumption.popped
         self._effects.append(msgspec.structs.replace(assumption.span, keep=True))

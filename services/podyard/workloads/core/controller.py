@@ -104,8 +104,8 @@ class Workloads:
         self._leads = ""
         """Traceparent of the change that is being noted, if its trace is kept."""
         self._written: dict[ObjectKey, Led] = {}
-        """What last changed a workload itself, where that trace is kept: later steps of its rollout come of it,
-        too."""
+        """What last changed a workload itself, where that trace is kept: later steps of its rollout come of
+        it, too."""
         self._receipts = Receipts()
         self._ended = EndedPods(ended_kept)
         around = Surroundings(view, documents, self.ownership, maker, self._lost, self._receipts)
