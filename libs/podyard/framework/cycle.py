@@ -27,7 +27,7 @@ from podyard.framework.diagnosis import Diagnosis
 from podyard.framework.extenders import Answers, Calls, Extender, ExtenderError, Filtered
 from podyard.framework.feasibility import Feasibility
 from podyard.framework.interfaces import NodeVictims
-from podyard.framework.plugin_times import SUCCESS, TIMED_EVERY, Evaluated, PluginTimes
+from podyard.framework.plugin_times import SUCCESS, Evaluated, PluginTimes
 from podyard.framework.pod_info import PodFacts, PodInfo
 from podyard.framework.profile import Profile
 from podyard.framework.scoring import Scoreboard
@@ -301,7 +301,7 @@ class Cycle:
         result = CycleResult(nodes_total=len(self._cluster.nodes), times=[], evaluated=[])
         if self._plugin_times is not None:
             self._cluster.timing = None if self._untimed else self._plugin_times
-            self._untimed = (self._untimed + 1) % TIMED_EVERY
+            self._untimed = (self._untimed + 1) % self._plugin_times.every
         if not result.nodes_total:
             result.error = result.message = diagnosis.NO_NODES
         return result

@@ -31,22 +31,37 @@ class PluginTime(NamedTuple):
     status: str
     """Label of the code that it answered."""
     seconds: float
+    started: float = 0.0
+    """On the stopwatch."""
 
 
 class PluginTimes:
     """Calls of the cycles that are timed, until somebody takes them."""
 
-    __slots__ = ("_taken", "watch")
+    __slots__ = ("_taken", "every", "watch")
 
-    def __init__(self, watch: Callable[[], float]) -> None:
-        """:param watch: seconds of a monotonic clock"""
+    def __init__(self, watch: Callable[[], float], every: int = TIMED_EVERY) -> None:
+        """
+        :param watch: seconds of a monotonic clock
+        :param every: one cycle in so many is timed
+        """
         self.watch = watch
+        self.every = every
         self._taken: list[PluginTime] = []
 
     def note(self, plugin: str, point: str, status: str, started: float) -> None:
         """A call has ended. :param started: by `watch`"""
         if len(self._taken) < MOST:
-            self._taken.append(PluginTime(plugin, point, status, self.watch() - started))
+            self._taken.append(PluginTime(plugin, point, status, self.watch() - started, started))
+
+    @property
+    def held(self) -> int:
+        """How many nobody has taken yet."""
+        return len(self._taken)
+
+    def since(self, held: int) -> tuple[PluginTime, ...]:
+        """Those that came after there were so many, if none was taken meanwhile."""
+        return tuple(self._taken[held:])
 
     def take(self) -> list[PluginTime]:
         """All since last asked."""

@@ -51,6 +51,18 @@ def emit(spans: Spans, cycle: CycleSpan) -> None:
             end=cycle.points_since + one.end,
             keep=keep,
         )
+        for call in cycle.plugins:
+            if one.start <= call.started < one.end:
+                start = cycle.points_since + call.started
+                spans.emit(
+                    f"{one.point} {call.plugin}",
+                    trace=spans.child(trace),
+                    parent=trace,
+                    start=start,
+                    end=min(start + call.seconds, cycle.points_since + one.end),
+                    attributes={"podyard.plugin": call.plugin, "podyard.status": call.status},
+                    keep=keep,
+                )
 
 
 def _attributes(record: AttemptRecord) -> dict[str, AttributeValue]:

@@ -83,8 +83,8 @@ class ReferenceMetrics:
             self._ended(measured.attempts)
         if measured.cycles:
             self._cycles(measured.cycles)
-        for plugin, point, status, seconds in measured.plugins:
-            self._plugins.labels(plugin, point, status).observe(seconds)
+        for one in measured.plugins:
+            self._plugins.labels(one.plugin, one.point, one.status).observe(one.seconds)
         for result, seconds in measured.permit_waits:
             self._permit_waits.labels(result).observe(seconds)
         if measured.preemptions:

@@ -63,6 +63,7 @@ class Term:
             session,
             stopwatch=time.perf_counter,
             extenders=described(configuration.extenders),
+            detailed=settings.spans_by_plugin and service.spans.enabled,
         )
         self._records = Records(
             service.bus, log=service.log, lost=instruments.lost_records.inc, tries=attempt_records.TRIES

@@ -4,6 +4,7 @@ import itertools
 from collections import Counter
 
 import anyio
+import msgspec
 import pytest
 import pytest_asyncio
 
@@ -81,6 +82,24 @@ async def test_a_pod_that_fits_nowhere_is_told_recorded_and_traced(stage: Stage)
     assert children == ["PreFilter", "Filter", "PostFilter"]
     assert cycle.parent is not None
     assert str(cycle.parent) == TRACE + "00"
+
+
+async def test_in_detail_each_call_of_a_plugin_has_a_span_within_its_extension_point(stage: Stage) -> None:
+    stage.service.settings = msgspec.structs.replace(stage.service.settings, spans_by_plugin=True)
+    await stage.cluster.nodes(2)
+    await stage.cluster.pods(pod("a"), pod("b"))
+    async with stage.running():
+        await stage.queue.offer("a", sampled=True)
+        await stage.queue.offer("b")
+        await eventually("bound", lambda: len(stage.cluster.bound) == 2)
+    points = {str(span.ids): span for span in stage.spans.spans if "podyard.plugin" not in span.attributes}
+    calls = [span for span in stage.spans.spans if "podyard.plugin" in span.attributes]
+    assert {"Filter NodeResourcesFit", "Score NodeResourcesFit"} <= {span.name for span in calls}
+    for call in calls:
+        above = points[str(call.parent)]
+        assert call.name == f"{above.name} {call.attributes['podyard.plugin']}"
+        assert above.start_ns <= call.start_ns < call.end_ns <= max(above.end_ns, call.start_ns + 1_000)
+    assert len(stage.spans.named("schedule cycle")) == 1, "an attempt that is not sampled has none of them"
 
 
 async def test_a_sampled_attempt_has_one_span_an_extension_point_and_its_id_in_the_decision(stage: Stage) -> None:

@@ -6,6 +6,7 @@ import msgspec
 
 from podyard.framework.cycle import PointTime
 from podyard.framework.extenders import Calls
+from podyard.framework.plugin_times import PluginTime
 from podyard.proto.binder_api import BindRequest
 from podyard.proto.decisions import AttemptRecord, Victim
 from podyard.proto.queue_api import AttemptResult
@@ -46,6 +47,8 @@ class CycleSpan(msgspec.Struct, frozen=True, kw_only=True):
     points_since: float
     """What to add to their times: few spans are sent, so that it is not done for all."""
     record: AttemptRecord
+    plugins: tuple[PluginTime, ...] = ()
+    """Calls of plugins on the stopwatch, if cycles are to be told of in detail."""
     error: str = ""
     keep: bool = False
     """The attempt did not bind, or a decision was refused: emit the span whatever the sampler said."""

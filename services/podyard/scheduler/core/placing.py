@@ -8,6 +8,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from random import Random
 from typing import Protocol
 
+import msgspec
+
 from podyard.cluster.keys import NamespacedName
 from podyard.cluster.node_table import NodeTable, PlacedPod
 from podyard.cluster.nominations import Nominations
@@ -15,7 +17,7 @@ from podyard.cluster.pods import PodView
 from podyard.framework.cycle import Cycle, CycleResult
 from podyard.framework.extenders import Answers, Calls, Extender
 from podyard.framework.permits import WaitingPods
-from podyard.framework.plugin_times import PluginTimes
+from podyard.framework.plugin_times import TIMED_EVERY, PluginTimes
 from podyard.framework.profile import Profile
 from podyard.framework.snapshot import ObjectsByName, Snapshot
 from podyard.framework.volume_choices import CHOSEN
@@ -70,9 +72,11 @@ class Placing:
         stopwatch: Callable[[], float],
         random: Random,
         extenders: Sequence[Extender] = (),
+        detailed: bool = False,
     ) -> None:
         """
         :param extenders: in calling order
+        :param detailed: every cycle is timed plugin by plugin, and its span says so
         :param stopwatch: seconds of a monotonic clock, for durations in records and spans
         :param random: for span ids
         """
@@ -86,7 +90,8 @@ class Placing:
         self.cluster = cluster = Snapshot(self.table, view, self.permits, self.nominations.nominated)
         self.profiles = profiles
         self.extenders = tuple(extenders)
-        plugin_times = PluginTimes(stopwatch)
+        self._detailed = detailed
+        self._plugin_times = plugin_times = PluginTimes(stopwatch, 1 if detailed else TIMED_EVERY)
         self.measuring = Measuring(plugin_times)
         self._cycles = {
             name: Cycle(profile, cluster, stopwatch, extenders, plugin_times) for name, profile in profiles.items()
@@ -107,7 +112,7 @@ class Placing:
         :param started: when its first cycle began
         """
         cycle, watch = self._cycles[popped.profile], self._stopwatch
-        start, position = watch(), self._view.position
+        start, position, timed = watch(), self._view.position, self._plugin_times.held
         result = yield from cycle.steps(pod)
         algorithm_s = result.times[-1].end - start if result.times else 0.0
         node = result.node
@@ -122,6 +127,8 @@ class Placing:
             CycleTimes(popped.profile, algorithm_s, result.times, result.evaluated), result.post_filters
         )
         span = self._span(popped, result, session=session, now=now, start=start, position=position)
+        if self._detailed:
+            span = msgspec.structs.replace(span, plugins=self._plugin_times.since(timed))
         if not result.node:
             return Attempted(result, span, None, given_up)
         decision = Decision(

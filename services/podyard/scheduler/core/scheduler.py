@@ -50,16 +50,20 @@ class Scheduler:
         *,
         stopwatch: Callable[[], float] = lambda: 0.0,
         extenders: Sequence[Extender] = (),
+        detailed: bool = False,
     ) -> None:
         """
         :param view: read live; every change of it must come as `Changed` before the next `Work`
         :param session: unique to this start of the process
         :param stopwatch: seconds of a monotonic clock, for durations in records and spans
         :param extenders: HTTP extenders in calling order
+        :param detailed: spans of cycles tell of each call of a plugin
         """
         self._view = view
         self._outcomes = Outcomes()
-        self._placing = Placing(profiles, view, stopwatch=stopwatch, random=Random(session), extenders=extenders)
+        self._placing = Placing(
+            profiles, view, stopwatch=stopwatch, random=Random(session), extenders=extenders, detailed=detailed
+        )
         digests = {name: profile.digest for name, profile in profiles.items()}
         self._asking_again = AskingAgain(self._placing.assumptions, self._outcomes, digests)
         self._settling = Settling(self._placing, view, self._outcomes, self._asking_again)
