@@ -23,9 +23,9 @@ class SchedulerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     a lone scheduler's commits hold half as many pods and each pod costs 3 % more CPU, with 128 10 %; more
     than 512 gain nothing."""
     spans_by_plugin: bool = False
-    """Whether the span of a cycle that is kept has one below it for each call of a plugin. Every cycle is timed
-    plugin by plugin then, not one in ten: for looking into a lab, not for load. What a plugin said of a pod's
-    like before takes no call."""
+    """Whether the span of a cycle that is kept has one below it for each call of a plugin. Every cycle is
+    timed plugin by plugin then, not one in ten: for looking into a lab, not for load. What a plugin said of a
+    pod's like before takes no call."""
     most_unanswered: Annotated[int, Meta(ge=1)] = 4096
     """Decided pods without the binder's answer above which nothing is popped: a missing binder must not let
     them grow without bound."""
