@@ -39,7 +39,7 @@ async def test_it_shows_the_tree_the_links_and_the_page(
         assert any(line.startswith(name) for line in starts), f"{name} is not there, or not in order:\n{done.out}"
     assert "rejected by" in done.out
     assert "TaintToleration" in done.out
-    assert "woken by NodeUpdateNodeTaint, TaintToleration's hint: " in done.out
+    assert "woken by NodeUpdateNodeTaint of node-6, TaintToleration's hint: " in done.out
     assert "came from apply (api: “the pool is free for all”), trace " in done.out
 
 
