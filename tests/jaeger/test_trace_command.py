@@ -40,7 +40,7 @@ async def test_it_shows_the_tree_the_links_and_the_page(
     assert "rejected by" in done.out
     assert "TaintToleration" in done.out
     assert "woken by NodeUpdateNodeTaint of node-6, TaintToleration's hint: " in done.out
-    assert "came from apply (api: “the pool is free for all”), trace " in done.out
+    assert "came from apply (api: “the pool is free for all” nodes node-6), trace " in done.out
 
 
 async def test_json_has_every_span(
