@@ -73,6 +73,8 @@ async def test_openmetrics_is_read_by_a_strict_reader_and_examples_name_traces_t
                 if sample.exemplar is not None:
                     examples.setdefault(family.name, set()).add(sample.exemplar.labels["trace_id"])
     assert set(examples) == {
+        "podyard_binder_bind_seconds",
+        "podyard_queue_wait_seconds",
         "scheduler_scheduling_attempt_duration_seconds",
         "scheduler_pod_scheduling_sli_duration_seconds",
     }

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import anyio
 import msgspec
 
 from podyard.bus import archive
@@ -11,7 +12,7 @@ from podyard.bus._api import StreamInfo
 from podyard.bus.backup import COPY_BYTES, KeptStream, Progress, unpacked
 from podyard.bus.bootstrap import config_of
 from podyard.bus.connection import Bus
-from podyard.bus.errors import ApiError, BusError, NotFound, from_api
+from podyard.bus.errors import ApiError, BusError, NotFound, TemporaryError, from_api
 from podyard.proto import codec, streams
 
 SKIPPED: Final = 1_000_000
@@ -25,6 +26,8 @@ CHUNK_BLOCKS: Final = 8
 
 ANSWER_WITHIN_S: Final = 30.0
 """For the servers to begin, and to have written a chunk."""
+PEERS_WITHIN_S: Final = 15.0
+"""For servers that have just started to find each other."""
 
 
 class _Begun(msgspec.Struct, frozen=True):
@@ -71,7 +74,7 @@ async def restore(
     last = kept.last + SKIPPED
     state = {"messages": kept.messages, "first_seq": kept.first, "last_seq": last}
     asked = {"config": config, "state": state}
-    begun = await bus.api.call(f"STREAM.RESTORE.{spec.name}", asked, _Begun, ANSWER_WITHIN_S)
+    begun = await _begin(bus, spec.name, asked)
     sent = 0
     for chunk in _chunks(archive.framed(_parts(kept, last, source))):
         _raise_failure((await bus.request(begun.deliver_subject, chunk, timeout_s=ANSWER_WITHIN_S)).payload, spec.name)
@@ -83,6 +86,18 @@ async def restore(
     if info.state.last_seq != last:
         raise BusError(f"the stream {spec.name} was restored up to {info.state.last_seq}, not to {last}")
     return info
+
+
+async def _begin(bus: Bus, stream: str, asked: dict[str, Any]) -> _Begun:
+    """Asked again while servers that have just started are no peers of each other yet."""
+    until = anyio.current_time() + PEERS_WITHIN_S
+    while True:
+        try:
+            return await bus.api.call(f"STREAM.RESTORE.{stream}", asked, _Begun, ANSWER_WITHIN_S)
+        except TemporaryError as error:
+            if anyio.current_time() + error.delay_s > until:
+                raise
+            await anyio.sleep(error.delay_s)
 
 
 def _parts(kept: KeptStream, last: int, source: Path) -> Iterator[bytes]:
