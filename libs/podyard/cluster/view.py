@@ -235,8 +235,7 @@ class ClusterView(Fold[Tables]):
 
     def _apply_object(self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool) -> list[Change]:
         resource, key = subjects.decode(parts[1]), (subjects.decode(parts[2]), subjects.decode(parts[3]))
-        origin = Origin(delivery.sequence, delivery.trace, delivery.stored_at)
-        stored, document = None, _NO_DOCUMENT
+        stored, document, origin = None, _NO_DOCUMENT, None
         try:
             event = _decode_event(delivery.payload)
             size = len(delivery.payload)
@@ -257,6 +256,8 @@ class ClusterView(Fold[Tables]):
                 stored = decoding.decode_stored(resource, *key, document)
         except _UNREADABLE as error:
             self._bury(tables, delivery, error)
+        if origin is None:
+            origin = _origin(delivery)
         if stored is None:
             return _remove(tables, resource, key, origin, gap)
         changes = _put(tables, resource, key, stored, origin, gap)

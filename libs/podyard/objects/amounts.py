@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from podyard.objects import quantity
-from podyard.objects.containers import ResourceRequirements
 from podyard.objects.core import Pod
 from podyard.objects.errors import ObjectError, QuantityError
 
-Amounts: TypeAlias = tuple[str, Mapping[str, str]]
-"""Path of the field, and its quantities by resource."""
+Amounts: TypeAlias = tuple[str, int, Mapping[str, str]]
+"""Path of the field with `{}` for its place in a list, that place, and its quantities by resource. Pods are
+many, their faults few: the path is spelled for a fault.
+"""
 
 
 def check(pod: Pod) -> None:
@@ -17,29 +18,31 @@ def check(pod: Pod) -> None:
     :raises ObjectError: for the first amount that is no quantity, with its path, in the words of the API
         server
     """
-    for path, amounts in _of_pod(pod):
+    for path, at, amounts in _of_pod(pod):
         for resource, text in amounts.items():
             try:
                 quantity.nano(text)
             except QuantityError as error:
-                raise ObjectError(f"{path}[{resource}]", f'Invalid value: "{text}": {error.detail}') from error
+                where = f"{path.format(at)}[{resource}]"
+                raise ObjectError(where, f'Invalid value: "{text}": {error.detail}') from error
 
 
 def _of_pod(pod: Pod) -> Iterator[Amounts]:
     spec, status = pod.spec, pod.status
     for at, container in enumerate(spec.containers):
-        yield f"spec.containers[{at}].resources.requests", container.resources.requests
+        yield "spec.containers[{}].resources.requests", at, container.resources.requests
     for at, container in enumerate(spec.init_containers):
-        yield f"spec.initContainers[{at}].resources.requests", container.resources.requests
-    yield "spec.overhead", spec.overhead
-    yield from _requests("spec", spec.resources)
-    yield from _requests("status", status.resources)
-    yield "status.allocatedResources", status.allocated_resources
-    for at, reported in enumerate((*status.container_statuses, *status.init_container_statuses)):
-        yield from _requests(f"status.containerStatuses[{at}]", reported.resources)
-        yield f"status.containerStatuses[{at}].allocatedResources", reported.allocated_resources
-
-
-def _requests(of: str, resources: ResourceRequirements | None) -> Iterator[Amounts]:
-    if resources is not None:
-        yield f"{of}.resources.requests", resources.requests
+        yield "spec.initContainers[{}].resources.requests", at, container.resources.requests
+    if spec.overhead:
+        yield "spec.overhead", 0, spec.overhead
+    if spec.resources is not None:
+        yield "spec.resources.requests", 0, spec.resources.requests
+    if status.resources is not None:
+        yield "status.resources.requests", 0, status.resources.requests
+    if status.allocated_resources:
+        yield "status.allocatedResources", 0, status.allocated_resources
+    reports = (*status.container_statuses, *status.init_container_statuses)
+    for at, reported in enumerate(reports):
+        if reported.resources is not None:
+            yield "status.containerStatuses[{}].resources.requests", at, reported.resources.requests
+        yield "status.containerStatuses[{}].allocatedResources", at, reported.allocated_resources

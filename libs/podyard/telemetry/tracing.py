@@ -135,7 +135,7 @@ class Spans:
         self,
         name: str,
         *,
-        trace: str,
+        trace: str = "",
         parent: str = "",
         follows: str = "",
         start: float,
@@ -149,7 +149,8 @@ class Spans:
     ) -> None:
         """Emit a finished span. Never raises, never waits.
 
-        :param trace: the span's own traceparent; what is not one is ignored
+        :param trace: the span's own traceparent, of which its children must know; empty: a new one below
+            `parent`. What is none is ignored
         :param parent: the parent's; empty for a root. A parent of another trace becomes a link
         :param follows: the span's that handed over to this one, which goes on after it: a link
         :param start: seconds since 1970, UTC; as `end`. A span lasts 1 µs at least, or pages show it as
@@ -159,9 +160,9 @@ class Spans:
         :param error: what went wrong: sets the span's status; empty leaves it unset
         :param keep: send it although the sampler did not choose its trace
         """
-        if self._sink is None or not (keep or traceparent.is_sampled(trace)):
+        if self._sink is None or not (keep or traceparent.is_sampled(trace or parent)):
             return
-        ids = traceparent.parse(trace)
+        ids = traceparent.parse(trace or traceparent.child(parent) or "")
         if ids is None:
             return
         above = traceparent.parse(parent)

@@ -7,6 +7,7 @@ where resource is a plural of the core kinds (`pods`) or an encoded `<plural>.<v
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -16,6 +17,9 @@ LONGEST: Final = 3072
 """Characters of a subject. A protocol line above 4,096 (nats-server's max_control_line), which also names
 where to reply, costs the sender its connection. The subject of a pod's status with the longest names has some
 1,200."""
+
+KEPT_SUBJECTS: Final = 1024
+"""Subjects of objects that are kept spelled: whoever writes an object asks for its subject some six times."""
 
 PODS: Final = "pods"
 NODES: Final = "nodes"
@@ -115,6 +119,7 @@ class PodSubject(NamedTuple):
     uid: str
 
 
+@lru_cache(maxsize=KEPT_SUBJECTS)
 def object_(resource: str, namespace: str, name: str) -> str:
     """Subject of one object; `namespace` is empty for cluster-scoped kinds."""
     return f"cluster.{encode(resource)}.{encode(namespace)}.{encode(name)}"

@@ -47,7 +47,7 @@ def settled(spans: Spans, decision: Settled, now: float) -> str:
         keep=keep,
     )
     if decision.sent_at:
-        spans.emit("commit", trace=spans.child(own), parent=own, start=decision.sent_at, end=now, keep=keep)
+        spans.emit("commit", parent=own, start=decision.sent_at, end=now, keep=keep)
     return own
 
 

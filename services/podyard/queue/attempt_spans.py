@@ -55,7 +55,6 @@ def attempt_ended(spans: Spans, ended: AttemptEnded) -> bool:
     )
     spans.emit(
         "wait in queue",
-        trace=spans.child(ended.trace),
         parent=ended.trace,
         start=ended.queued_at,
         end=ended.popped_at,
@@ -64,7 +63,6 @@ def attempt_ended(spans: Spans, ended: AttemptEnded) -> bool:
     if ended.decided_at:
         spans.emit(
             "wait for binding",
-            trace=spans.child(ended.trace),
             parent=ended.trace,
             start=ended.decided_at,
             end=ended.at,
@@ -93,9 +91,9 @@ def _waited_before(spans: Spans, ended: AttemptEnded) -> None:
         links=(*woken, *((Link(spans.kept(ended.previous_trace), BEFORE),) if ended.previous_trace else ())),
     )
     if ended.parked_s:
-        spans.emit("parked", trace=spans.child(trace), parent=trace, start=start, end=backing_off)
+        spans.emit("parked", parent=trace, start=start, end=backing_off)
     if ended.backed_off_s:
-        spans.emit("backing off", trace=spans.child(trace), parent=trace, start=backing_off, end=ready)
+        spans.emit("backing off", parent=trace, start=backing_off, end=ready)
 
 
 def _waits(ended: AttemptEnded) -> dict[str, AttributeValue]:

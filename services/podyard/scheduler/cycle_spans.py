@@ -24,7 +24,6 @@ def emit(spans: Spans, cycle: CycleSpan) -> None:
     if 0 < record.popped_at < cycle.start:
         spans.emit(
             "wait for cycle",
-            trace=spans.child(cycle.parent),
             parent=cycle.parent,
             start=record.popped_at,
             end=cycle.start,
@@ -56,7 +55,6 @@ def emit(spans: Spans, cycle: CycleSpan) -> None:
                 start = cycle.points_since + call.started
                 spans.emit(
                     f"{one.point} {call.plugin}",
-                    trace=spans.child(trace),
                     parent=trace,
                     start=start,
                     end=min(start + call.seconds, cycle.points_since + one.end),

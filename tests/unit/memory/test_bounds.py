@@ -25,6 +25,7 @@ from podyard.plugins.inter_pod_affinity import plugin as affinity
 from podyard.plugins.inter_pod_affinity.placed_terms import PlacedTerms
 from podyard.plugins.pod_topology_spread import owners
 from podyard.plugins.pod_topology_spread import plugin as spread
+from podyard.proto import subjects
 from podyard.proto.actions import ActionType
 from podyard.proto.binder_api import BindAnswer, Decision
 from tests.unit.framework.builders import make_node, make_pod, on, profile, snapshot_of, table_of
@@ -74,6 +75,12 @@ def test_made_up_kinds_are_remembered_up_to_a_number() -> None:
         assert ClusterChangeEvent(resource, ActionType.ADD).label
     assert kinds.kind_of_resource.cache_info().currsize == kinds.KEPT_KINDS
     assert event_resource.cache_info().currsize == kinds.KEPT_KINDS
+
+
+def test_subjects_are_remembered_up_to_a_number() -> None:
+    for number in range(subjects.KEPT_SUBJECTS + 100):
+        assert subjects.object_("pods", "default", f"pod-{number}") == f"cluster.pods.default.pod-{number}"
+    assert subjects.object_.cache_info().currsize == subjects.KEPT_SUBJECTS
 
 
 def test_answers_of_the_binder_are_bounded_in_bytes() -> None:

@@ -164,7 +164,7 @@ class Leader:
     def _hand_out(self, pod: QueuedPod, session: Session, now: float) -> PoppedPod:
         self._attempt_count += 1
         attempt_id = f"{self.epoch}-{self._attempt_count}"
-        keep = pod.attempts > 1 or any(map(is_sampled, pod.replaces))
+        keep = pod.attempts > 1 or (bool(pod.replaces) and any(map(is_sampled, pod.replaces)))
         attempt = Attempt(attempt_id, pod, session.id, session.last_pop, now, self._new_trace(keep))
         pod.attempt, pod.earlier = attempt_id, ()
         pod.previous_trace = attempt.trace

@@ -150,7 +150,7 @@ class Scheduler:
             self._backlog.is_ready(position)
             or self._settling.successors
             or self._placing.permits.has_settled
-            or any(retry.position <= position for retry in self._settling.retries)
+            or any([retry.position <= position for retry in self._settling.retries])
         )
 
     @property
@@ -200,7 +200,7 @@ class Scheduler:
         :param now: seconds since 1970, UTC
         :return: what is to be done, in this order
         """
-        if self._stands_still and isinstance(message, Changed | BindAnswered | Listed):
+        if isinstance(message, Changed | BindAnswered | Listed) and self._stands_still:
             self._deferred.append(message)
         else:
             self._take(message, now)
