@@ -348,13 +348,13 @@ class Scoreboard:
         before = self._ranked.item(place)
         if total == before:
             return
-        best = self._best
-        if not isinstance(best, list):
-            best = self._best = best.tolist()
         self._ranked[place] = total
         if total > self._top:
             self._top, self._best = total, [place]
             return
+        best = self._best
+        if not isinstance(best, list):
+            best = self._best = best.tolist()
         if before == self._top:
             del best[bisect_left(best, place)]
         if total == self._top:
