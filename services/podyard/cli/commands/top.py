@@ -77,8 +77,9 @@ async def _once(bus: "Bus", places: "list[Place]", interval: float, output: str)
     from podyard.cli.render import top as rendered
     from podyard.cli.top import figures, looking
 
+    due = anyio.current_time() + interval
     before = await looking.look(places)
-    await anyio.sleep(interval)
+    await anyio.sleep_until(due)
     found = figures.figures(before, await looking.look(places), await looking.ask_queue(bus))
     screen = console.console()
     if output == "json":

@@ -121,12 +121,14 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse(text: str) -> dict[str, dict[Labels, float]]:
-    """Samples by name and labels, of Prometheus' text format.
+    """Samples by name and labels, of Prometheus' text format; of histograms sum and count, not the buckets,
+    which are most of what services tell.
 
     :raises ValueError: if it is none
     """
     found: dict[str, dict[Labels, float]] = {}
-    for family in text_string_to_metric_families(text):
+    lines = [line for line in text.splitlines(keepends=True) if "_bucket{" not in line]
+    for family in text_string_to_metric_families("".join(lines)):
         for sample in family.samples:
             found.setdefault(sample.name, {})[tuple(sorted(sample.labels.items()))] = sample.value
     return found
