@@ -150,7 +150,7 @@ class Scheduler:
             self._backlog.is_ready(position)
             or self._settling.successors
             or self._placing.permits.has_settled
-            or any([retry.position <= position for retry in self._settling.retries])
+            or any(retry.position <= position for retry in self._settling.retries)
         )
 
     @property
