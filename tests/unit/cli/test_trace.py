@@ -11,7 +11,7 @@ from podyard.cli.commands.trace import _nothing, _pod_name
 from podyard.cli.errors import InputError
 from podyard.cli.jaeger.api import DEFAULT_URL, Jaeger
 from podyard.cli.jaeger.model import ROOTLESS, Answer, Link, Trace
-from podyard.cli.jaeger.pods import PodTraces
+from podyard.cli.jaeger.pods import PodTraces, find
 from podyard.cli.render import trace as rendered
 from podyard.proto.pools import Pool
 from podyard.proto.queue_api import QueuedPodInfo
@@ -143,6 +143,21 @@ def test_what_follows_a_span_stands_below_it_and_the_pod_is_named_if_it_is_anoth
         "bind               queue       +6.0ms   1.0ms   other/b won by default/x",
         f"came from a span that Jaeger does not have, trace {SECOND}",
     ]
+
+
+@pytest.mark.parametrize(
+    ("service", "name"),
+    [("podyard-queue", "gate pod"), ("podyard-queue", "wait before attempt"), ("podyard-binder", "wait for volume")],
+)
+def test_a_pod_is_found_while_it_waits(monkeypatch: pytest.MonkeyPatch, service: str, name: str) -> None:
+    """Its attempt has a span when it has ended."""
+    traces = answer((FIRST, [span(FIRST, "1", name)]))
+
+    def search(_: Jaeger, of: str, operation: str, *words: object) -> list[Trace]:
+        return traces if (of, operation) == (service, name) else []
+
+    monkeypatch.setattr(Jaeger, "search", search)
+    assert find(Jaeger(), "default", "slow", 20).traces == tuple(traces)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,10 @@ from podyard.cli.jaeger.model import Link, Span, Trace
 from podyard.telemetry.conventions import EVICT_SPAN, NAMESPACE, POD
 
 ATTEMPTS: Final = ("podyard-queue", "attempt")
-WAITS: Final = tuple(("podyard-queue", name) for name in ("wait before attempt", "gate pod", "leave queue"))
+WAITS: Final = (
+    *(("podyard-queue", name) for name in ("wait before attempt", "gate pod", "leave queue")),
+    ("podyard-binder", "wait for volume"),
+)
 EVICTIONS: Final = tuple((f"podyard-{name}", EVICT_SPAN) for name in ("node_agent", "descheduler", "api"))
 ENDS: Final = (
     *EVICTIONS,
