@@ -1,10 +1,11 @@
 """The trace of a scheduling cycle: one span, with a child for each extension point and, of a cycle that was
-timed plugin by plugin, for each plugin in it."""
+timed plugin by plugin, for each call of a plugin in it."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
+from podyard.framework.plugin_times import PluginTime
 from podyard.proto.decisions import AttemptRecord, NodeScore, Rejection
 from podyard.proto.subjects import queue_verb
 from podyard.scheduler.core.effects import CycleSpan
@@ -50,17 +51,33 @@ def emit(spans: Spans, cycle: CycleSpan) -> None:
             end=cycle.points_since + one.end,
             keep=keep,
         )
-        for call in cycle.plugins:
-            if one.start <= call.started < one.end:
-                start = cycle.points_since + call.started
-                spans.emit(
-                    f"{one.point} {call.plugin}",
-                    parent=trace,
-                    start=start,
-                    end=min(start + call.seconds, cycle.points_since + one.end),
-                    attributes={"podyard.plugin": call.plugin, "podyard.status": call.status},
-                    keep=keep,
-                )
+        within = [call for call in cycle.plugins if one.start <= call.started < one.end]
+        _calls(spans, within, trace, one.end, since=cycle.points_since, keep=keep)
+
+
+def _calls(spans: Spans, calls: Iterable[PluginTime], trace: str, end: float, *, since: float, keep: bool) -> None:
+    """Spans of calls, named for what each was asked, which a preemption does within its own call: those stand
+    below it.
+
+    :param trace: of the extension point
+    :param end: of the extension point, on the stopwatch
+    """
+    around = [(trace, end)]
+    for call in sorted(calls, key=lambda one: (one.started, -one.seconds)):  # they are noted as they end
+        while call.started >= around[-1][1]:
+            around.pop()
+        above, last = around[-1]
+        own, end = spans.child(above), min(call.started + call.seconds, last)
+        spans.emit(
+            f"{call.point} {call.plugin}",
+            trace=own,
+            parent=above,
+            start=since + call.started,
+            end=since + end,
+            attributes={"podyard.plugin": call.plugin, "podyard.status": call.status},
+            keep=keep,
+        )
+        around.append((own, end))
 
 
 def _attributes(record: AttemptRecord) -> dict[str, AttributeValue]:

@@ -94,10 +94,17 @@ async def test_in_detail_each_call_of_a_plugin_has_a_span_within_its_extension_p
         await eventually("bound", lambda: len(stage.cluster.bound) == 2)
     points = {str(span.ids): span for span in stage.spans.spans if "podyard.plugin" not in span.attributes}
     calls = [span for span in stage.spans.spans if "podyard.plugin" in span.attributes]
-    assert {"Filter NodeResourcesFit", "Score NodeResourcesFit"} <= {span.name for span in calls}
+    assert {
+        "Filter NodeResourcesFit",
+        "Score NodeResourcesFit",
+        "Score TaintToleration",
+        "ScoreExtensionNormalize TaintToleration",
+    } <= {span.name for span in calls}
     for call in calls:
         above = points[str(call.parent)]
-        assert call.name == f"{above.name} {call.attributes['podyard.plugin']}"
+        point, plugin = call.name.split(" ")
+        assert point in (above.name, f"{above.name}ExtensionNormalize")
+        assert plugin == call.attributes["podyard.plugin"]
         assert above.start_ns <= call.start_ns < call.end_ns <= max(above.end_ns, call.start_ns + 1_000)
     assert len(stage.spans.named("schedule cycle")) == 1, "an attempt that is not sampled has none of them"
 
