@@ -1,7 +1,5 @@
 """People ask schedulers where a pod would go, over the bus."""
 
-import itertools
-import time
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -130,29 +128,58 @@ async def test_of_two_schedulers_one_answers(stage: Stage, connect_bus: ConnectB
         assert requests == 40
 
 
+class Time:
+    """As questions see it: a rehearsal takes as long as it is said to, and a pause ends when the test lets
+    it."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.pauses: list[float] = []
+        self._end = anyio.Event()
+
+    move_on_after = staticmethod(anyio.move_on_after)
+
+    def current_time(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds:
+            self.pauses.append(seconds)
+            await self._end.wait()
+        self.now += seconds
+
+    def end_pause(self) -> None:
+        self._end.set()
+        self._end = anyio.Event()
+
+
 async def test_one_is_in_hand_at_a_time_and_scheduling_gets_as_long(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at: list[tuple[float, float]] = []
-    run = Rehearsals.run
+    passes, took, run = Time(), [7.0, 5.0, 3.0], Rehearsals.run
+    left = list(took)
 
     def slow(rehearsals: Rehearsals) -> None:
-        began = time.monotonic()
-        time.sleep(0.1)
+        passes.now += left.pop(0)
         run(rehearsals)
-        at.append((began, time.monotonic()))
 
+    monkeypatch.setattr(questions, "anyio", passes)
     monkeypatch.setattr(Rehearsals, "run", slow)
     await stage.cluster.nodes(1)
-    await stage.cluster.pods(pod("a"))
+    await stage.cluster.pods(pod("a"), pod("meanwhile-1"), pod("meanwhile-2"))
     async with stage.running():
         await eventually("it serves", lambda: stage.queue.pops)
         async with anyio.create_task_group() as tasks:
-            for _ in range(3):
+            for _ in took:
                 tasks.start_soon(lambda: ask(stage.bus, namespace="default", name="a"))
-    assert len(at) == 3
-    for (began, ended), (next_began, _) in itertools.pairwise(at):
-        assert next_began - ended >= 0.9 * (ended - began)
+            for number in (1, 2):
+                await eventually("a pause", lambda number=number: len(passes.pauses) == number)
+                await stage.queue.offer(f"meanwhile-{number}")
+                await eventually("bound", lambda number=number: f"uid-meanwhile-{number}" in stage.cluster.bound)
+                assert passes.pauses == took[:number]
+                assert left == took[number:], "the next one waits until the pause is over"
+                passes.end_pause()
+    assert (passes.pauses, left) == (took[:2], [])
 
 
 async def test_a_question_that_the_core_raises_on_is_set_aside_and_scheduling_goes_on(
