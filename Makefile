@@ -156,8 +156,8 @@ pictures: setup ## the pictures of README, taken of a lab and a real Jaeger: JAE
 	@$(BIN)/python -m tests.jaeger.binary
 	$(BIN)/python -m tests.jaeger.pictures
 
-kinds: setup ## write the table of Kubernetes' types (fields, keys of lists, patches, kinds) from the API document of its release: needs Go; ARGS=--check compares
-	$(BIN)/python -m tools.kinds libs/podyard/objects/api_types.json.gz $(ARGS)
+kinds: setup ## write the tables of Kubernetes' types (fields, keys of lists, patches, kinds, numbers) from its release: needs Go; ARGS=--check compares
+	$(BIN)/python -m tools.kinds libs/podyard/objects $(ARGS)
 
 lock: setup ## resolve the dependencies anew: versions and hashes, no addresses
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade pyproject.toml -o requirements/runtime.txt

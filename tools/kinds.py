@@ -1,12 +1,14 @@
-"""`make kinds`: one table of facts of Kubernetes' kinds, from the API document of its release.
+"""`make kinds`: two tables of facts of Kubernetes' kinds, from its release.
 
-    python -m tools.kinds FILE            write the table
-    python -m tools.kinds FILE --check    say whether FILE is what would be written
+    python -m tools.kinds FOLDER            write the tables
+    python -m tools.kinds FOLDER --check    say whether FOLDER has what would be written
 
-The document is `api/openapi-spec/swagger.json` in the zip of the Go module k8s.io/kubernetes, which the Go
-tool chain fetches and checks against the checksum database. Facts only: names and types of fields, the keys
-of lists, how they are patched, which kinds are served where. No word of the descriptions.
-`podyard.objects.api_types` says what the table holds, and reads it. The same document makes the same bytes.
+The one, `api_types.json.gz`, is made from the API document: `api/openapi-spec/swagger.json` in the zip of the
+Go module k8s.io/kubernetes. The other, `api_numbers.json.gz`, from the sources of the types in the modules of
+the same release (`tools.kind_numbers`). The Go tool chain fetches the modules and checks them against the
+checksum database. Facts only: names and types of fields, the keys of lists, how they are patched, which kinds
+are served where, numbers. No word of the descriptions. `podyard.objects.api_types` and `api_numbers` say what
+the tables hold, and read them. The same release makes the same bytes.
 """
 
 import gzip
@@ -20,11 +22,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from tools import kind_numbers
+
 MODULE: Final = "k8s.io/kubernetes"
 VERSION: Final = "v1.36.2"
 DOCUMENT: Final = "api/openapi-spec/swagger.json"
+TYPES: Final = "api_types.json.gz"
+NUMBERS: Final = "api_numbers.json.gz"
+SOURCES: Final = ("k8s.io/api", "k8s.io/apiextensions-apiserver", "k8s.io/apimachinery", "k8s.io/kube-aggregator")
+"""The modules that have the types of the API document, as protobuf too."""
+
+SOURCES_VERSION: Final = VERSION.replace("v1.", "v0.", 1)
 DOWNLOAD_S: Final = 600
-"""Seconds that the module (20 MB) may take to come."""
+"""Seconds that a module (20 MB) may take to come."""
 
 PREFIX: Final = "io.k8s."
 """All definitions' names begin so; the table leaves it out."""
@@ -38,30 +48,41 @@ Json = Mapping[str, Any]
 
 
 class ToolError(Exception):
-    """The table cannot be made; the text says why and what to do."""
+    """A table cannot be made; the text says why and what to do."""
 
 
 def main(arguments: list[str]) -> None:
-    """Write the table, or check it."""
+    """Write the tables, or check them."""
     check = "--check" in arguments
     names = [word for word in arguments if word != "--check"]
     if len(names) != 1:
-        raise ToolError("say which file: python -m tools.kinds FILE [--check]")
-    path = Path(names[0])
-    packed = pack(table(read_document()))
-    if not check:
-        path.write_bytes(packed)
-        print(f"{path}: {len(packed)} bytes")
-    elif not path.exists() or unpacked(path.read_bytes()) != unpacked(packed):
-        raise ToolError(f"{path} is not what {MODULE} {VERSION} says: make kinds")
+        raise ToolError("say which folder: python -m tools.kinds FOLDER [--check]")
+    types = table(read_document())
+    for name, facts in ((TYPES, types), (NUMBERS, numbers(types["definitions"]))):
+        path = Path(names[0], name)
+        packed = pack(facts)
+        if not check:
+            path.write_bytes(packed)
+            print(f"{path}: {len(packed)} bytes")
+        elif not path.exists() or unpacked(path.read_bytes()) != unpacked(packed):
+            raise ToolError(f"{path} is not what {MODULE} {VERSION} says: make kinds")
 
 
 def read_document() -> bytes:
     """The API document out of the module's zip.
 
+    :raises ToolError: as `fetch` does
+    """
+    with zipfile.ZipFile(fetch(MODULE, VERSION)["Zip"]) as archive:
+        return archive.read(f"{MODULE}@{VERSION}/{DOCUMENT}")
+
+
+def fetch(module: str, version: str) -> Mapping[str, str]:
+    """What the Go tool chain says of a module that it has fetched: `Zip`, the file, `Sum`, its checksum.
+
     :raises ToolError: there is no Go tool chain, or it cannot fetch the module
     """
-    command = ["go", "mod", "download", "-json", f"{MODULE}@{VERSION}"]
+    command = ["go", "mod", "download", "-json", f"{module}@{version}"]
     environment = {**os.environ, "GOFLAGS": "-mod=mod"}
     try:
         done = subprocess.run(
@@ -73,8 +94,7 @@ def read_document() -> bytes:
         raise ToolError(f"{' '.join(command)} took more than {DOWNLOAD_S} s") from error
     if done.returncode:
         raise ToolError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
-    with zipfile.ZipFile(json.loads(done.stdout)["Zip"]) as archive:
-        return archive.read(f"{MODULE}@{VERSION}/{DOCUMENT}")
+    return json.loads(done.stdout)
 
 
 def table(document: bytes) -> dict[str, Any]:
@@ -93,6 +113,39 @@ def table(document: bytes) -> dict[str, Any]:
         },
         "kinds": list(_kinds(swagger)),
     }
+
+
+def numbers(definitions: Json) -> dict[str, Any]:
+    """How the types of the API document are written as protobuf: of the packages that it names, all messages.
+
+    :raises ToolError: as `fetch` does, and for a package that is not as expected
+    """
+    wanted = {name.rpartition(".")[0] for name in definitions}
+    origin: list[dict[str, str]] = []
+    packages: list[kind_numbers.Package] = []
+    for module in SOURCES:
+        fetched = fetch(module, SOURCES_VERSION)
+        origin.append({"module": module, "version": SOURCES_VERSION, "sum": fetched["Sum"]})
+        with zipfile.ZipFile(fetched["Zip"]) as archive:
+            packages += (package for package in _packages(archive, module) if package.name in wanted)
+    versions = {kind_numbers.group_version(package): package.name for package in packages}
+    versions.pop(None, None)
+    try:
+        return {"origin": origin, "versions": versions, "messages": dict(kind_numbers.messages(packages))}
+    except kind_numbers.NumberError as error:
+        raise ToolError(f"{' '.join(SOURCES)} {SOURCES_VERSION}: {error}") from error
+
+
+def _packages(archive: zipfile.ZipFile, module: str) -> Iterator[kind_numbers.Package]:
+    """The module's packages that have messages."""
+    files = archive.namelist()
+    for folder in kind_numbers.folders(files):
+        inside = [name for name in files if str(Path(name).parent) == folder]
+        yield kind_numbers.Package(
+            kind_numbers.package_name(module, SOURCES_VERSION, folder),
+            archive.read(f"{folder}/{kind_numbers.PROTO}").decode(),
+            [archive.read(name).decode() for name in inside if kind_numbers.is_source(name)],
+        )
 
 
 def pack(facts: Json) -> bytes:

@@ -13,7 +13,7 @@ from tests.e2e.stage import Stand, cli, paused
 from tests.support import story
 
 WITHIN_S = 90.0
-SERVICES = ("api", "queue", "scheduler", "binder", "node_agent", "descheduler", "workloads")
+SERVICES = ("api", "kube_api", "queue", "scheduler", "binder", "node_agent", "descheduler", "workloads")
 
 
 async def test_the_demo_tells_its_story_and_leaves_nothing_behind(tmp_path: Path) -> None:

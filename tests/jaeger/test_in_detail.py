@@ -50,7 +50,8 @@ class Place(NamedTuple):
         await self.lab.join(*(node(f"{name}-{number}", cpu="8", labels=where) for number in range(2)))
 
     def attempt(self, pod: str, number: int, *names: str) -> Trace:
-        """The trace of an attempt, once it has spans of these names: the last ones that their senders send."""
+        """The trace of an attempt, once it has spans of these names: the last ones that their senders
+        send."""
         tags = {POD: pod, "podyard.attempt.number": str(number)}
 
         def found() -> Trace | None:

@@ -11,6 +11,7 @@ from prometheus_client.core import Metric
 from podyard.api.instruments import Instruments as ApiInstruments
 from podyard.binder.instruments import Instruments as BinderInstruments
 from podyard.descheduler.instruments import Instruments as DeschedulerInstruments
+from podyard.kube_api.instruments import Instruments as KubeApiInstruments
 from podyard.node_agent.instruments import Instruments as AgentInstruments
 from podyard.queue.instruments import Instruments as QueueInstruments
 from podyard.runtime import http, process, web
@@ -32,6 +33,7 @@ INSTRUMENTS: Final[dict[str, Callable[[prometheus_client.CollectorRegistry], obj
     "descheduler": DeschedulerInstruments,
     "workloads": WorkloadsInstruments,
     "api": ApiInstruments,
+    "kube_api": KubeApiInstruments,
 }
 """By service, in the order of the page."""
 LEASE: Final = "leases"

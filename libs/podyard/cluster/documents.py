@@ -123,6 +123,11 @@ class DocumentView(Fold[_Documents]):
             if not stored.deleted:
                 yield subjects.parse_object(subject)
 
+    @property
+    def resources(self) -> list[str]:
+        """Of which resources something is stored, by name."""
+        return sorted(map(subjects.decode, self._state.by_resource))
+
     def typed(self, key: ObjectKey) -> Any | None:
         """The living object as its typed view, None if there is none or it cannot be read, or is put
         aside."""

@@ -5,6 +5,7 @@
     ClusterError
     ├── ObjectExists        a create met a living object
     ├── ObjectMissing       the object is not there, or another one (uid) has its name
+    ├── VersionMoved        the object is at another version than the one that was to be replaced
     ├── Contended           others wrote the object each time first: try again later
     ├── PdbBlocked          a disruption budget does not allow the eviction now
     ├── QuotaExceeded       a resource quota does not allow the object
@@ -38,6 +39,16 @@ class ObjectMissing(ClusterError):
         self.key = key
         self.uid = uid
         super().__init__(f"{key} is not there" + (f" with uid {uid}" if uid else ""))
+
+
+class VersionMoved(ClusterError):
+    """`key` is at version `sequence` (0: it is not there), not at the one that was meant. Source:
+    apiserver/pkg/registry/generic/registry/store.go, OptimisticLockErrorMsg."""
+
+    def __init__(self, key: ObjectKey, sequence: int) -> None:
+        self.key = key
+        self.sequence = sequence
+        super().__init__("the object has been modified; please apply your changes to the latest version and try again")
 
 
 class Contended(ClusterError):

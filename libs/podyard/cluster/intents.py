@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from podyard.cluster.changes import Delivered
-from podyard.cluster.errors import ObjectExists, ObjectMissing
+from podyard.cluster.errors import ObjectExists, ObjectMissing, VersionMoved
 from podyard.cluster.keys import ObjectKey
 from podyard.objects import decoding, times
 from podyard.objects.documents import mapping
@@ -227,6 +227,27 @@ def creation(key: ObjectKey, document: Document) -> Plan:
         raise ObjectExists(key, there.uid, there.sequence)
 
     return plan
+
+
+def of_version(key: ObjectKey, plan: Plan, sequence: int) -> Plan:
+    """The same, for one version of the object alone.
+
+    :param sequence: of CLUSTER; 0: the object must not be there
+    """
+
+    def guarded(stored: Stored | None) -> Step:
+        found = sequence_of(stored)
+        if found != sequence:
+            raise VersionMoved(key, found)
+        return plan(stored)
+
+    return guarded
+
+
+def sequence_of(stored: Stored | None) -> int:
+    """Of a living object's version; 0 if there is none."""
+    there = living(stored)
+    return 0 if there is None else there.sequence
 
 
 def alteration(key: ObjectKey, alter: Callable[[Document], Document | None], uid: str = "") -> Plan:

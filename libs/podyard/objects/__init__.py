@@ -12,7 +12,8 @@ Modules, by topic:
 - `pod`, `node`, `core`, `apps`, `batch`, `policy`, `storage`, `scheduling`, `resource`, `extensions`  the
   kinds, by API group
 - `kinds`             the table of kinds, names of custom ones; `acting` those that something here acts on
-- `api_types`         the types of Kubernetes' API: fields, keys of lists, patches, where kinds are served
+- `api_types`         the types of Kubernetes' API: fields, keys of lists, patches, where kinds are served;
+  `api_numbers` how they are written as protobuf
 - `decoding`          JSON to typed views, at one door
 - `quantity`          exact amounts; `quantity_fields` where kinds have them, `amounts` those that are
   counted, `spoken_amounts` how people say them

@@ -4,10 +4,10 @@ order.
 Sources: apiserver/pkg/registry/rest/create.go and update.go,
 plugin/pkg/admission/{namespace/lifecycle,priority, storage/storageclass/setdefault},
 apiserver/pkg/storage/names/generate.go. Not stored: resourceVersion (the position of the write takes its
-place), managedFields and selfLink.
+place) and selfLink; managedFields only of who keeps them (`replace`).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
@@ -33,7 +33,7 @@ from podyard.objects.runtime_classes import RuntimeClass, apply_class
 from podyard.objects.scheduling import PriorityClass
 from podyard.objects.times import rfc3339
 from podyard.objects.type_check import Unknown, check_types
-from podyard.objects.updates import check_update, merge_apply
+from podyard.objects.updates import check_update, merge_apply, merge_replace, merge_status
 
 ALWAYS_THERE: Final = frozenset(("default", "kube-system", "kube-public", "kube-node-lease"))
 """Namespaces that exist without being created."""
@@ -55,7 +55,7 @@ _COUNTS_GENERATIONS: Final = frozenset(
 UNKNOWN_FIELD: Final = "UnknownField"
 """Type of the fault."""
 
-_NOT_STORED: Final = ("resourceVersion", "selfLink", "managedFields")
+_NOT_STORED: Final = ("resourceVersion", "selfLink")
 _NOT_FOR_CREATORS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 _STATUS_FROM_CREATORS: Final = frozenset(("nodes",))
 """Built-in resources whose new objects keep the status that they came with; all others begin without.
@@ -66,6 +66,11 @@ Source: Kubernetes v1.36.2, pkg/registry/*/*/strategy.go, PrepareForCreate of ea
 Validation: TypeAlias = Literal["strict", "warn", "ignore"]
 """What becomes of fields that a kind does not have: refused, left out and told, left out. Source:
 apiserver/pkg/endpoints/handlers/rest.go, fieldValidation."""
+
+
+Manner: TypeAlias = Literal["apply", "replace", "status"]
+"""How a document takes the place of the stored one: joined with what others wrote, as it is but for its
+status, or its status alone."""
 
 
 class ClusterLookup(Protocol):
@@ -90,6 +95,7 @@ def admit(
     random: Random,
     validation: Validation = "ignore",
     warnings: list[str] | None = None,
+    manner: Manner = "apply",
 ) -> Document:
     """The document as it is to be stored. `document` and `old` are not changed.
 
@@ -99,6 +105,7 @@ def admit(
     :param random: chooses the end of generated names
     :param validation: what becomes of unknown fields
     :param warnings: given a list, what the sender should know is put there
+    :param manner: how it takes the place of `old`
     :raises AdmissionError: with everything that the API server would refuse
     :raises UnknownKindError: if the document is of no kind
     """
@@ -110,14 +117,16 @@ def admit(
             faults.add(one.field, UNKNOWN_FIELD, f"unknown field{_advised(one)}")
         elif validation == "warn" and warnings is not None:
             warnings.append(f'unknown field "{cut(one.field)}"{_advised(one)}')
+    _drop(given, _NOT_STORED)
+    if manner == "apply":
+        _drop(given, ("managedFields",))
     if old is not None:
-        stored = merge_apply(old, given, kind.resource)
+        stored = _MERGES[manner](old, given, kind.resource)
     else:
         stored = given
         if not kind.custom and kind.resource not in _STATUS_FROM_CREATORS:
             stored.pop("status", None)
         _create_metadata(stored, kind, cluster, now, new_uid, random)
-    _drop(stored, _NOT_STORED)
     fill_defaults(kind.resource, stored)
     if kind.resource == secrets.RESOURCE:
         secrets.settle(stored)
@@ -138,6 +147,13 @@ def admit(
     if faults:
         raise AdmissionError(kind.kind, _name_of(stored), faults.found)
     return stored
+
+
+_MERGES: Final[Mapping[Manner, Callable[[Document, Document, str], Document]]] = {
+    "apply": merge_apply,
+    "replace": merge_replace,
+    "status": merge_status,
+}
 
 
 def kind_of(document: Document) -> Kind:

@@ -22,7 +22,7 @@ _SYSTEM_METADATA: Final = (
     "deletionGracePeriodSeconds",
     "generation",
 )
-_KEPT_METADATA: Final = ("generateName", "finalizers", "ownerReferences")
+_KEPT_METADATA: Final = ("generateName", "finalizers", "ownerReferences", "managedFields")
 _KUBERNETES_DOMAINS: Final = ("kubernetes.io", "k8s.io")
 _KEPT_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "pods": ("priority", "priorityClassName", "preemptionPolicy", "nodeName"),
@@ -45,10 +45,10 @@ def merge_apply(old: Document, new: Document, resource: str = "") -> Document:
     """`new` as the next version of `old`: what it says counts, what it leaves out is gone, except what others
     wrote.
 
-    These stay: uid and times; owners, finalizers and the annotations of Kubernetes' own domains, unless `new`
-    has its own; each part of the status that `new` leaves out; and the fields of the spec that admission or a
-    controller set (a pod's priority and node, a claim's volume and class, a volume's claim, a job's
-    selector).
+    These stay: uid and times; owners, finalizers, who manages which field, and the annotations of Kubernetes'
+    own domains, unless `new` has its own; each part of the status that `new` leaves out; and the fields of
+    the spec that admission or a controller set (a pod's priority and node, a claim's volume and class, a
+    volume's claim, a job's selector).
     """
     merged = copy(new)
     before, after = mapping(old, "metadata"), child(merged, "metadata")
@@ -67,6 +67,42 @@ def merge_apply(old: Document, new: Document, resource: str = "") -> Document:
         if key in spec and key not in mapping(merged, "spec"):
             child(merged, "spec")[key] = spec[key]
     return copy(merged)
+
+
+def merge_replace(old: Document, new: Document, resource: str = "") -> Document:
+    """`new` as the next version of `old`, but for what the API server itself keeps: uid, times, generation
+    and the status; a pod's node and priority, which no update may take away.
+
+    Source: apiserver/pkg/registry/rest/update.go, BeforeUpdate; PrepareForUpdate of each kind.
+    """
+    merged = copy(new)
+    before, after = mapping(old, "metadata"), child(merged, "metadata")
+    for key in _SYSTEM_METADATA:
+        after.pop(key, None)
+        if key in before:
+            after[key] = before[key]
+    merged.pop("status", None)
+    if "status" in old:
+        merged["status"] = copy(old["status"])
+    if resource == "pods":
+        spec = mapping(old, "spec")
+        for key in _KEPT_FIELDS[resource]:
+            if key in spec and key not in mapping(merged, "spec"):
+                child(merged, "spec")[key] = spec[key]
+    return copy(merged)
+
+
+def merge_status(old: Document, new: Document, resource: str = "") -> Document:
+    """`old` with the status of `new`, and with its word on who manages which field. Source: PrepareForUpdate
+    of each kind's status strategy."""
+    merged = {key: value for key, value in old.items() if key != "status"}
+    if "status" in new:
+        merged["status"] = new["status"]
+    merged = copy(merged)
+    managed = mapping(new, "metadata").get("managedFields")
+    if managed:
+        child(merged, "metadata")["managedFields"] = managed
+    return merged
 
 
 def _is_kubernetes(annotation: str) -> bool:

@@ -12,19 +12,14 @@ import socket
 import ssl
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, cast
 
 from podyard.runtime.uvicorn_parts import Config, H11Protocol, ServerState
 
 log: Final = logging.getLogger("podyard.runtime")
 
 SILENT_S: Final = 5.0
-"""How long a client may take for the TLS handshake, from then on for its request, and from one request to the
-next; probes take milliseconds."""
-ANSWER_S: Final = 30.0
-"""How long an answer may take, and take to be read: above what makes one by far."""
-MOST: Final = 100
-"""Connections of a port at once. Who comes then takes the place of who has been without a request longest."""
+"""How long a client may take for the TLS handshake."""
 LARGEST_HEAD: Final = 16 * 1024
 """Bytes of a request's line and headers."""
 CLOSING_TURNS: Final = 20
@@ -40,10 +35,29 @@ MALFORMED: Final = "malformed"
 WRONG_CERTIFICATE: Final = "wrong_certificate"
 
 
+class Bounds(NamedTuple):
+    """What the clients of a port may take."""
+
+    silent_s: float = 5.0
+    """How long a client may take for its request, and from one request to the next; probes take
+    milliseconds."""
+    answer_s: float = 30.0
+    """How long an answer may take, and take to be read: above what makes one by far."""
+    most: int = 100
+    """Connections at once. Who comes then takes the place of who has been without a request longest."""
+
+
+USUAL: Final = Bounds()
+"""For what services show of themselves."""
+
+
 class Configured(Config):
     """uvicorn's settings for one application. What it logs anybody could have logged as often as he likes."""
 
-    def __init__(self, application: Any) -> None:
+    def __init__(self, application: Any, bounds: Bounds | None = None) -> None:
+        """:param bounds: `USUAL` by default"""
+        bounds = bounds or USUAL
+        self.bounds = bounds
         super().__init__(
             application,
             ws="none",
@@ -52,7 +66,7 @@ class Configured(Config):
             log_level=logging.CRITICAL,
             access_log=False,
             proxy_headers=False,
-            timeout_keep_alive=int(SILENT_S),
+            timeout_keep_alive=int(bounds.silent_s),
             h11_max_incomplete_event_size=LARGEST_HEAD,
         )
 
@@ -67,10 +81,17 @@ class Connection(H11Protocol):
     """One client's."""
 
     def __init__(
-        self, config: Config, state: ServerState, client: socket.socket, *, secure: bool, count: Callable[[str], None]
+        self,
+        config: Configured,
+        state: ServerState,
+        client: socket.socket,
+        *,
+        secure: bool,
+        count: Callable[[str], None],
     ) -> None:
         """:param count: told why the client was let go"""
         super().__init__(config, state, {"secure": secure, "certificate": None})
+        self._bounds = config.bounds
         self._count = count
         self._timer: asyncio.TimerHandle | None = None
         self._asked = 0
@@ -88,11 +109,11 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client is there, and has shown its certificate if it has one."""
-        assert isinstance(transport, asyncio.Transport)
-        super().connection_made(transport)
+        # uvloop's is none by its type
+        super().connection_made(cast("asyncio.Transport", transport))
         self.is_made = True
         self.app_state["certificate"] = transport.get_extra_info("peercert") or None
-        self._let_go_in(SILENT_S)
+        self._let_go_in(self._bounds.silent_s)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It is gone."""
@@ -107,12 +128,12 @@ class Connection(H11Protocol):
         super().handle_events()
         if self.cycle is not before:
             self._asked += 1
-            self._let_go_in(ANSWER_S)
+            self._let_go_in(self._bounds.answer_s)
 
     def on_response_complete(self) -> None:
         """The answer is written; what of it nobody has read yet keeps the time that it has."""
         if not self.transport.get_write_buffer_size():
-            self._let_go_in(SILENT_S)
+            self._let_go_in(self._bounds.silent_s)
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
@@ -160,7 +181,10 @@ class Alerting(ssl.SSLObject):
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError, ssl.SSLSyscallError):
             raise
         except ssl.SSLError as error:
-            _turned_away.get()(error)
+            tell = _turned_away.get(None)
+            if tell is None:  # uvloop, which sends the alert itself, may call from outside the visit
+                raise
+            tell(error)
             raise ssl.SSLWantReadError("turned away") from error
 
 
@@ -170,7 +194,7 @@ class Door:
     def __init__(
         self,
         listener: socket.socket,
-        config: Config,
+        config: Configured,
         count: Callable[[str], None],
         context: Callable[[], ssl.SSLContext] | None = None,
     ) -> None:
@@ -243,7 +267,7 @@ class Door:
                     connection.abort()
 
     def _enter(self, client: socket.socket) -> None:
-        if len(self._inside) >= MOST and not self._make_room():
+        if len(self._inside) >= self._config.bounds.most and not self._make_room():
             client.close()
             return
         connection = Connection(self._config, self._state, client, secure=self._context is not None, count=self._count)

@@ -73,10 +73,10 @@ class HttpEndpoint:
         self._plain = settings.http
         self._secure = settings.secure
         problems = list(_beyond_loopback(settings.http))
-        self._keys: _Keys | None = None
+        self._keys: Keys | None = None
         if settings.secure.port:
             try:
-                self._keys = _Keys(settings.secure, health.trouble(CERTIFICATES_CHECK), log)
+                self._keys = Keys(settings.secure, health.trouble(CERTIFICATES_CHECK), log)
             except SettingsError as error:
                 problems += error.problems
         elif settings.secure.key_paths:
@@ -188,7 +188,7 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-class _Keys:
+class Keys:
     """What the secure port goes by, read again when a file changes or the certificate ends."""
 
     def __init__(

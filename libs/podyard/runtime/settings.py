@@ -26,7 +26,7 @@ from podyard.runtime import layers
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-SERVICES: Final = ("api", "queue", "scheduler", "binder", "node_agent", "descheduler", "workloads")
+SERVICES: Final = ("api", "kube_api", "queue", "scheduler", "binder", "node_agent", "descheduler", "workloads")
 """Sections of the options file that belong to services; one file serves them all."""
 
 PREFIX: Final = "PODYARD"

@@ -95,7 +95,7 @@ class Guard:
         if not request.state.secure or _is_health(path):
             return None
         assert self._door is not None, "nobody comes over TLS without one"
-        identity, why = self._who(request, self._door)
+        identity, why = who(request, self._door.tokens())
         if identity is None:
             self._count(why)
             return _text(
@@ -108,16 +108,17 @@ class Guard:
             return _text(HTTPStatus.FORBIDDEN, f"{identity.user} may not read this path")
         return None
 
-    def _who(self, request: Request, door: Door) -> tuple[Identity | None, str]:
-        """Who asks, or why nobody knows. A certificate counts before a token, as in the API machinery."""
-        certificate: dict[str, Any] | None = request.state.certificate
-        found = identities.of_certificate(certificate, clock.now()) if certificate is not None else None
-        if found is not None:
-            return found, ""
-        token = identities.bearer_token(request.headers.get("authorization", ""))
-        if not token:
-            return None, NO_IDENTITY if certificate is None else WRONG_CERTIFICATE
-        return door.tokens().identity(token), WRONG_TOKEN
+
+def who(request: Request, tokens: Tokens) -> tuple[Identity | None, str]:
+    """Who asks, or why nobody knows. A certificate counts before a token, as in the API machinery."""
+    certificate: dict[str, Any] | None = request.state.certificate
+    found = identities.of_certificate(certificate, clock.now()) if certificate is not None else None
+    if found is not None:
+        return found, ""
+    token = identities.bearer_token(request.headers.get("authorization", ""))
+    if not token:
+        return None, NO_IDENTITY if certificate is None else WRONG_CERTIFICATE
+    return tokens.identity(token), WRONG_TOKEN
 
 
 def _is_health(path: str) -> bool:

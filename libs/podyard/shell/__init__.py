@@ -35,6 +35,7 @@ Reading:
 Writing:
 
 - `writes`    create, update, mark as deleting, remove
+- `door_requests`  requests to the api, sent again while nobody answers
 - `charging`  the same of what quotas count, in one batch with what is used then
 - `mending`   what takes the place of a placement that cannot be read
 """

@@ -13,7 +13,7 @@ from podyard.bus.connection import Bus
 from podyard.bus.errors import BatchUnclear, BusError, Conflict, Unclear
 from podyard.bus.outgoing import Ack, Outgoing
 from podyard.cluster import intents
-from podyard.cluster.errors import ClusterError, Contended, ObjectExists, ObjectMissing
+from podyard.cluster.errors import ClusterError, Contended, ObjectExists, ObjectMissing, VersionMoved
 from podyard.cluster.intents import Author, Document, Intent, Keep, Put, Remove, Stored, Written
 from podyard.cluster.keys import ObjectKey
 from podyard.objects.errors import ObjectError
@@ -139,7 +139,8 @@ def _waves(jobs: list[Job]) -> list[list[Job]]:
 async def _write(bus: Bus, jobs: list[Job], author: Author, charges: Charges | None) -> None:
     for job in jobs:
         job.prepare(author)
-    await _look_again(bus, [job for job in jobs if isinstance(job.result, ObjectExists | ObjectMissing)], author)
+    doubtful = (ObjectExists, ObjectMissing, VersionMoved)
+    await _look_again(bus, [job for job in jobs if isinstance(job.result, doubtful)], author)
     open_jobs = await _charged([job for job in jobs if job.result is None], author, charges)
     for start in range(0, len(open_jobs), streams.MAX_BATCH):
         part = open_jobs[start : start + streams.MAX_BATCH]
@@ -320,6 +321,7 @@ async def mark_deleting(
     occupies: Callable[[str], bool],
     grace_s: int | None = None,
     known: Known | None = None,
+    expected: Sequence[int] = (),
 ) -> list[Result]:
     """Delete objects as their kinds are deleted: pods that take room get the deletion timestamp, all others a
     marker at once.
@@ -329,13 +331,14 @@ async def mark_deleting(
     :param occupies: whether the pod with this uid is bound and not released
     :param grace_s: seconds; None means each pod's own, 0 removes at once
     :param known: versions that the caller has already, None for those to be read
+    :param expected: for each object the sequence of the version that is meant, 0 for any; empty: any
     :raises BusError: a version cannot be read now; nothing was written
     """
     versions = await _read_unknown(bus, [key for key, _ in objects], known)
-    wanted = [
-        Intent(key, intents.deletion(key, now=now, occupies=occupies, grace_s=grace_s, uid=uid), stored)
-        for (key, uid), stored in zip(objects, versions, strict=True)
-    ]
+    wanted: list[Intent] = []
+    for (key, uid), stored, version in zip(objects, versions, expected or (0,) * len(objects), strict=True):
+        plan = intents.deletion(key, now=now, occupies=occupies, grace_s=grace_s, uid=uid)
+        wanted.append(Intent(key, intents.of_version(key, plan, version) if version else plan, stored))
     return await carry_out(bus, wanted, author)
 
 

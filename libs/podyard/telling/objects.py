@@ -3,11 +3,12 @@ field.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from podyard.cluster.documents import DocumentView
+from podyard.cluster.intents import Stored
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView, requested_by
@@ -21,7 +22,49 @@ from podyard.proto.codec import MessageError
 from podyard.proto.events import ClusterEvent
 from podyard.telling import pod_conditions
 from podyard.telling.node_room import TakenNode
-from podyard.telling.pod_conditions import Evidence
+from podyard.telling.pod_conditions import NOTHING, Evidence
+
+
+class Moment(NamedTuple):
+    """One object as it was known at one moment. Nothing in it changes, so its document can be made later."""
+
+    key: ObjectKey
+    stored: Stored
+    viewed: Any
+    """A `PodView` or `NodeView`; of all other resources the joined typed object. `None` if it cannot be
+    read."""
+    fault: str = ""
+    """Why it cannot be read; empty if it can be."""
+    evidence: Evidence = NOTHING
+    """Of a pod: what is known of it besides object and status."""
+
+    def document(self, shown: Mapping[str, str]) -> dict[str, Any]:
+        """The whole document with what others know of the object put in; apiVersion and kind always there.
+
+        :param shown: values of a Secret that are told, in base64 by key; all others are hidden
+        """
+        key = self.key
+        try:
+            event = codec.decode(ClusterEvent, self.stored.payload)
+            document = decoding.document(event.object)
+        except (MessageError, ObjectError) as error:
+            return {"metadata": {"namespace": key.namespace, "name": key.name}, "podyardError": str(error)}
+        kind = kind_of_resource(key.resource)
+        whole: dict[str, Any] = {"apiVersion": kind.api_version, "kind": kind.kind, **document}
+        if not isinstance(whole.get("metadata"), dict):
+            whole["metadata"] = {"namespace": key.namespace, "name": key.name}
+        whole["metadata"]["resourceVersion"] = str(self.stored.sequence)
+        if self.fault:
+            whole["podyardError"] = self.fault
+        if key.resource == secrets.RESOURCE and whole.get("data"):
+            whole["data"] = {**dict.fromkeys(whole["data"], secrets.HIDDEN), **shown}
+        if key.resource == subjects.PODS:
+            _join_pod(whole, self.viewed, self.evidence)
+        elif key.resource == subjects.NODES:
+            _join_node(whole, self.viewed)
+        elif key.resource == QUOTAS:
+            _join_quota(whole, self.viewed)
+        return whole
 
 
 class Objects:
@@ -107,46 +150,37 @@ class Objects:
         found = self.typed(key)
         return {} if found is None else found.metadata.labels
 
+    def moment(self, key: ObjectKey) -> Moment | None:
+        """The object as it is now: later versions leave the moment as it was. `None` if it is not there."""
+        stored = self.documents.stored(key)
+        if stored is None or stored.deleted:
+            return None
+        if key.resource == subjects.PODS:
+            viewed: Any = self.view.pods.get((key.namespace, key.name))
+            evidence = NOTHING if viewed is None else self.evidence.get(viewed.uid, NOTHING)
+            return Moment(key, stored, viewed, self.fault(key), evidence)
+        viewed = self.view.nodes.get(key.name) if key.resource == subjects.NODES else self.typed(key)
+        return Moment(key, stored, viewed, self.fault(key))
+
     def document(self, key: ObjectKey) -> dict[str, Any]:
         """The whole document with what others know of the object put in; apiVersion and kind always there.
 
         :raises KeyError: if it is not there
         """
-        stored = self.documents.stored(key)
-        if stored is None or stored.deleted:
+        moment = self.moment(key)
+        if moment is None:
             raise KeyError(key)
-        try:
-            event = codec.decode(ClusterEvent, stored.payload)
-            document = decoding.document(event.object)
-        except (MessageError, ObjectError) as error:
-            return {"metadata": {"namespace": key.namespace, "name": key.name}, "podyardError": str(error)}
-        kind = kind_of_resource(key.resource)
-        whole: dict[str, Any] = {"apiVersion": kind.api_version, "kind": kind.kind, **document}
-        if not isinstance(whole.get("metadata"), dict):
-            whole["metadata"] = {"namespace": key.namespace, "name": key.name}
-        whole["metadata"]["resourceVersion"] = str(stored.sequence)
-        if fault := self.fault(key):
-            whole["podyardError"] = fault
-        if key.resource == secrets.RESOURCE and whole.get("data"):
-            hidden = dict.fromkeys(whole["data"], secrets.HIDDEN)
-            whole["data"] = {**hidden, **self.revealed.get(key, {})}
-        if key.resource == subjects.PODS:
-            _join_pod(whole, self.view.pods.get((key.namespace, key.name)), self.evidence)
-        elif key.resource == subjects.NODES:
-            _join_node(whole, self.view.nodes.get(key.name))
-        elif key.resource == QUOTAS:
-            _join_quota(whole, self.typed(key))
-        return whole
+        return moment.document(self.revealed.get(key, {}))
 
 
-def _join_pod(document: dict[str, Any], view: PodView | None, known: Mapping[str, Evidence]) -> None:
+def _join_pod(document: dict[str, Any], view: PodView | None, evidence: Evidence) -> None:
     if view is None:
         return
     if view.node_name:
         document.setdefault("spec", {})["nodeName"] = view.node_name
     status = dict(document.get("status") or {})
     status.update(msgspec.to_builtins(view.pod.status))
-    conditions = pod_conditions.with_scheduled(view, known.get(view.uid, pod_conditions.NOTHING))
+    conditions = pod_conditions.with_scheduled(view, evidence)
     if conditions:
         status["conditions"] = msgspec.to_builtins(conditions)
     document["status"] = status

@@ -14,6 +14,10 @@ ObjectOutcome: TypeAlias = Literal[
 
 Validation: TypeAlias = Literal["strict", "warn", "ignore"]
 
+Manner: TypeAlias = Literal["apply", "replace", "status"]
+"""How an object takes the place of the stored one: what it does not say stays if somebody else wrote it
+(`podyard apply`); as it is, but for its status; its status alone."""
+
 
 class FieldError(Message, frozen=True, kw_only=True):
     """One fault of an object: where, what, and what to do."""
@@ -37,9 +41,18 @@ class ApplyRequest(Message, frozen=True, kw_only=True):
         Validation,
         Meta(description="what becomes of fields that a kind does not have: refused, left out and told, left out"),
     ] = "warn"
-    admitted: Annotated[bool, Meta(description="a dry run answers with the request's pods as they would be stored")] = (
-        False
-    )
+    admitted: Annotated[
+        bool, Meta(description="a dry run answers with the request's objects, Secrets apart, as they would be stored")
+    ] = False
+    manner: Manner = "apply"
+    expected: Annotated[
+        tuple[Count, ...],
+        Meta(
+            max_length=256,
+            description="for each object the CLUSTER sequence of the version that it takes the place of, 0 for none: "
+            "refused if there is another; none: whatever is there",
+        ),
+    ] = ()
 
 
 class DeleteRequest(Message, frozen=True, kw_only=True):
@@ -49,6 +62,10 @@ class DeleteRequest(Message, frozen=True, kw_only=True):
     grace_period_s: Count | None = None
     who: Word = ""
     why: Word = ""
+    expected: Annotated[
+        tuple[Count, ...],
+        Meta(max_length=256, description="as of `ApplyRequest`; 0 here: whatever is there"),
+    ] = ()
 
 
 class EvictRequest(Message, frozen=True, kw_only=True):
@@ -113,7 +130,7 @@ class ObjectResult(Message, frozen=True, kw_only=True):
     ] = ()
     admitted: Annotated[
         tuple[msgspec.Raw, ...],
-        Meta(description="of a dry run that asks for it: the pod as it would be stored; else none"),
+        Meta(description="of a dry run that asks for it: the object as it would be stored; else none"),
     ] = ()
 
     @property

@@ -15,7 +15,7 @@ from podyard.api.vault import Vault
 from podyard.bus.connection import Bus
 from podyard.cluster import classify, intents
 from podyard.cluster.documents import DocumentView
-from podyard.cluster.errors import ObjectExists
+from podyard.cluster.errors import ClusterError, ObjectExists, ObjectMissing
 from podyard.cluster.intents import Author, Document, Intent, Keep, Put, Step, Stored, Written
 from podyard.cluster.keys import ObjectKey
 from podyard.objects import acting, admission, decoding, secrets
@@ -33,9 +33,10 @@ log: Final = logging.getLogger("podyard.api")
 
 
 SHOWN_BYTES: Final = 2 * results.REPLY_BYTES
-"""Of the pods that one dry run shows."""
-_NO_DRY_RUN: Final = "nothing was done: pods are shown as they would be stored (`admitted`) by a dry run alone"
-_TOO_MANY: Final = "the answer would be too long: ask for fewer pods at once"
+"""Of the objects that one dry run shows."""
+_NO_DRY_RUN: Final = "nothing was done: objects are shown as they would be stored (`admitted`) by a dry run alone"
+_TOO_MANY: Final = "the answer would be too long: ask for fewer objects at once"
+_EACH_EXPECTED: Final = "nothing was done: `expected` names a version for each object, or for none"
 _BESIDE: Final = "nothing was written: another object of the request may not be written here"
 
 
@@ -72,9 +73,11 @@ class Admitter:
         old: Document | None,
         validation: admission.Validation = "ignore",
         warnings: list[str] | None = None,
+        manner: admission.Manner = "apply",
     ) -> Document:
         """
         :param warnings: what the sender should know is put there
+        :param manner: how the document takes the place of `old`
         :raises AdmissionError: with everything that is wrong with it
         :raises UnknownKindError: if it is of no kind
         """
@@ -87,6 +90,7 @@ class Admitter:
             random=self._random,
             validation=validation,
             warnings=warnings,
+            manner=manner,
         )
 
 
@@ -116,11 +120,14 @@ async def apply(
     """
     if request.admitted and not request.dry_run:
         return tuple(_undone(_NO_DRY_RUN) for _ in request.objects)
+    if request.expected and len(request.expected) != len(request.objects):
+        return tuple(_undone(_EACH_EXPECTED) for _ in request.objects)
     charging = charging or Charging(bus, view)
     application = _Application(view, admitter, request)
     read = [application.read(raw) for raw in request.objects]
-    await _look_up(bus, application, read)
-    checked = await _within_quotas(charging, [application.check(one) for one in read])
+    expected = request.expected or (None,) * len(read)
+    await _look_up(bus, application, read, expected)
+    checked = await _within_quotas(charging, list(map(application.check, read, expected)))
     refused = sum(isinstance(one, ObjectResult) for one in checked)
     if refused and not request.partial:
         return tuple(one if isinstance(one, ObjectResult) else _not_written(one.key, refused) for one in checked)
@@ -149,13 +156,13 @@ async def _within_quotas(
 
 
 def _rehearsed(checked: "Sequence[_Candidate | ObjectResult]", *, shown: bool) -> tuple[ObjectResult, ...]:
-    """The answer of a dry run. Of objects pods alone are shown: a Secret's values are in no answer."""
+    """The answer of a dry run. A Secret's values are in no answer."""
     found: list[ObjectResult] = []
     size = 0
     for one in checked:
         if isinstance(one, ObjectResult):
             found.append(one)
-        elif not shown or one.admitted is None or one.key.resource != subjects.PODS:
+        elif not shown or one.admitted is None or one.key.resource == secrets.RESOURCE:
             found.append(one.outcome)
         else:
             encoded = msgspec.json.encode(one.admitted)
@@ -169,12 +176,22 @@ def _undone(why: str) -> ObjectResult:
     return results.result("refused", ObjectKey("", "", ""), message=why)
 
 
-async def _look_up(bus: Bus, application: "_Application", read: "list[_Read | ObjectResult]") -> None:
-    """Read what the view has put aside of the request's objects. What cannot be read now counts as unknown: a
-    compare-and-set finds out.
+async def _look_up(
+    bus: Bus,
+    application: "_Application",
+    read: "list[_Read | ObjectResult]",
+    expected: Sequence[int | None],
+) -> None:
+    """Read what the view has put aside of the request's objects, and those that the sender knows at another
+    version than the view: it may be behind. What cannot be read now counts as unknown: a compare-and-set
+    finds out.
 
     docs/rules.md, what-is-put-aside-is-read-before-it-changes"""
-    wanted = [one.key for one in read if isinstance(one, _Read) and application.put_aside(one.key)]
+    wanted = [
+        one.key
+        for one, version in zip(read, expected, strict=True)
+        if isinstance(one, _Read) and application.must_look(one.key, version)
+    ]
     if not wanted:
         return
     for key, stored in zip(wanted, await writes.read_all(bus, wanted), strict=True):
@@ -220,14 +237,22 @@ class _Application:
         self._admitter = admitter
         self._create_only = request.create_only
         self._validation: admission.Validation = request.validation
+        self._manner: admission.Manner = request.manner
         self._lookup = RequestLookup(view)
         self._known: dict[ObjectKey, Stored] = {}
         """Read for this request."""
         self._templates = PodTemplates(admitter.new_uid)
 
-    def put_aside(self, key: ObjectKey) -> bool:
-        """Whether what is stored there has to be read."""
-        return bool(key.name) and self._view.put_aside(key)
+    def must_look(self, key: ObjectKey, expected: int | None) -> bool:
+        """Whether what is stored there has to be read.
+
+        :param expected: the sequence of the version that the sender knows
+        """
+        if not key.name:
+            return False
+        if self._view.put_aside(key):
+            return True
+        return expected is not None and intents.sequence_of(self._view.stored(key)) != expected
 
     def know(self, key: ObjectKey, stored: Stored) -> None:
         """This is stored there."""
@@ -244,8 +269,11 @@ class _Application:
             return results.failure(error, reference)
         return _Read(document, reference, kind, _key(kind, document))
 
-    def check(self, read: _Read | ObjectResult) -> _Candidate | ObjectResult:
-        """Admit one object as it would be written now; an `ObjectResult` says why it cannot be."""
+    def check(self, read: _Read | ObjectResult, expected: int | None = None) -> _Candidate | ObjectResult:
+        """Admit one object as it would be written now; an `ObjectResult` says why it cannot be.
+
+        :param expected: the sequence of the version that it may take the place of; 0: of none; None: of any
+        """
         if isinstance(read, ObjectResult):
             return read
         document, reference, kind, key = read
@@ -255,7 +283,7 @@ class _Application:
                 key = self._as_defined(kind, document)
             stored = self._known.get(key) or (self._view.stored(key) if key.name else None)
             step, admitted_key = self._decide(kind, document, stored, self._lookup.staged(key), warnings)
-        except (ObjectError, ObjectExists) as error:
+        except (ObjectError, ClusterError) as error:
             return results.failure(error, reference)
         except (
             Exception
@@ -263,6 +291,8 @@ class _Application:
             return results.failure(_stumbled(error, reference), reference)
         key = admitted_key
         plan = self._plan(kind, document, stored, step)
+        if expected is not None:
+            plan = intents.of_version(key, plan, expected)
         uid = step.document["metadata"]["uid"] if isinstance(step, Put) else stored.uid if stored else ""
         outcome = _outcome_of(key, step, stored, uid, 0)
         if isinstance(step, Put):
@@ -307,6 +337,8 @@ class _Application:
         if old is not None and self._create_only:
             key = _key(kind, document)
             raise ObjectExists(key, old["metadata"]["uid"], 0 if there is None else there.sequence)
+        if old is None and self._manner != "apply" and not self._create_only:
+            raise ObjectMissing(_key(kind, document))
         sealed, vault = kind.resource == secrets.RESOURCE, self._admitter.vault
         if sealed and old is not None:
             old = vault.open(old)
@@ -321,7 +353,7 @@ class _Application:
 
     def _admit(self, kind: Kind, document: Document, old: Document | None, warnings: list[str]) -> Document:
         def admit() -> Document:
-            return self._admitter.admit(document, self._lookup, old, self._validation, warnings)
+            return self._admitter.admit(document, self._lookup, old, self._validation, warnings, self._manner)
 
         if kind.resource == subjects.PODS and old is None:
             return self._templates.admit(document, admit)

@@ -1,5 +1,7 @@
 """`delete`: pods that take room get their grace period, everything else its marker at once."""
 
+from typing import Final
+
 from podyard.api import naming, results
 from podyard.api.lookup import RequestLookup
 from podyard.bus.connection import Bus
@@ -11,6 +13,8 @@ from podyard.objects.errors import ObjectError
 from podyard.proto.objects_api import DeleteRequest, ObjectResult
 from podyard.shell import writes
 
+_EACH_EXPECTED: Final = "nothing was done: `expected` names a version for each object, or for none"
+
 
 async def delete(
     bus: Bus, view: DocumentView, request: DeleteRequest, author: Author, now: float
@@ -20,11 +24,15 @@ async def delete(
     :param now: seconds since 1970, UTC
     :raises BusError: the bus fails; nothing was written
     """
+    if request.expected and len(request.expected) != len(request.objects):
+        return tuple(results.result("refused", ObjectKey("", "", ""), message=_EACH_EXPECTED) for _ in request.objects)
     answers: list[ObjectResult | None] = []
     meant: list[tuple[ObjectKey, str]] = []
-    for reference in request.objects:
+    expected: list[int] = []
+    for reference, version in zip(request.objects, request.expected or (0,) * len(request.objects), strict=True):
         try:
             meant.append((naming.key_of(reference, RequestLookup(view)), reference.uid))
+            expected.append(version)
             answers.append(None)
         except ObjectError as error:
             answers.append(results.failure(error, reference))
@@ -36,6 +44,7 @@ async def delete(
         occupies=view.occupies,
         grace_s=request.grace_period_s,
         known=view.stored,
+        expected=expected,
     )
     results.note(view, written)
     told = iter(zip(meant, written, strict=True))

@@ -7,7 +7,14 @@ from msgspec.structs import replace
 
 from podyard.bus.errors import BusError, Unclear
 from podyard.cluster.documents import DocumentView
-from podyard.cluster.errors import Contended, ObjectExists, ObjectMissing, PdbBlocked, QuotaExceeded
+from podyard.cluster.errors import (
+    Contended,
+    ObjectExists,
+    ObjectMissing,
+    PdbBlocked,
+    QuotaExceeded,
+    VersionMoved,
+)
 from podyard.cluster.intents import Written
 from podyard.cluster.keys import ObjectKey
 from podyard.objects.errors import AdmissionError, ObjectError
@@ -18,6 +25,7 @@ from podyard.proto.objects_api import BudgetAnswer, FieldError, ObjectOutcome, O
 from podyard.shell.writes import Result
 
 ALREADY_EXISTS: Final = "AlreadyExists"
+CONFLICT: Final = "Conflict"
 
 REPLY_BYTES: Final = 1024 * 1024
 """Of an answer. Only refusals with many faults each are longer; the server takes four times as much."""
@@ -90,6 +98,8 @@ def failure(error: Exception, key: ObjectKey | ObjectRef) -> ObjectResult:
             )
         case ObjectExists():
             errors = (FieldError(field="metadata.name", detail=message, type=ALREADY_EXISTS),)
+        case VersionMoved():
+            errors = (FieldError(field="metadata.resourceVersion", detail=message, type=CONFLICT),)
         case ObjectError():
             errors = (FieldError(field=error.field, detail=error.detail, type="FieldValueInvalid"),)
         case ObjectMissing():

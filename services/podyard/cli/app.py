@@ -18,6 +18,7 @@ COMMANDS: Final[tuple[tuple[str, str, Group], ...]] = (
     ("demo", "demo", LAB),
     ("up", "up", LAB),
     ("labs", "labs", LAB),
+    ("kubeconfig", "kubeconfig", LAB),
     ("run", "run", LAB),
     ("apply", "apply", OBJECTS),
     ("delete", "delete", OBJECTS),

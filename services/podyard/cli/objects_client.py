@@ -1,10 +1,6 @@
-"""Requests to `svc.objects.apply|delete|evict` in pieces that fit, repeated while nobody answers, and their
-results in order.
-
-An api that dies with a request in hand never answers it; its successor is asked again, soon enough that a
-person does not wait for long. That is safe, since every write is a compare-and-set: what was done already is
-left as it is the second time. Only what makes something new each time (a generated name, "create only") is
-asked once.
+"""Requests to `svc.objects.apply|delete|evict` in pieces that fit, repeated while nobody answers
+(`shell.door_requests`), and their results in order. Only what makes something new each time (a generated
+name, "create only") is asked once.
 """
 
 import getpass
@@ -12,11 +8,10 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
-import anyio
 import msgspec
 
 from podyard.bus.connection import Bus
-from podyard.bus.errors import BusError, Busy, TemporaryError, Unclear
+from podyard.bus.errors import BusError, Unclear
 from podyard.bus.requests import Reply
 from podyard.cli.errors import CliError
 from podyard.proto import codec, subjects
@@ -33,6 +28,7 @@ from podyard.proto.objects_api import (
     Validation,
 )
 from podyard.proto.streams import MAX_BATCH, MAX_PAYLOAD_BYTES
+from podyard.shell import door_requests
 
 T = TypeVar("T")
 
@@ -41,13 +37,6 @@ REQUEST_BYTES: Final = MAX_PAYLOAD_BYTES * 3 // 4
 
 REQUEST_S: Final = 30.0
 """Seconds for one request with its repeats: what a person waits at most."""
-
-TRY_S: Final = 5.0
-"""Seconds for the first try, twice as many for the second, and so on: 256 objects are admitted and written in
-well under a second."""
-
-PAUSE_S: Final = 0.2
-"""Between a try that nobody answered and the next."""
 
 _NAMED_BY_OTHERS: Final = frozenset(("Namespace", "PriorityClass"))
 """Kinds without which admission refuses objects that name them.
@@ -191,7 +180,7 @@ async def evict(
 
 
 async def reveal(
-    bus: Bus, wanted: Sequence[ObjectRef], *, who: str = "", timeout_s: float = TRY_S
+    bus: Bus, wanted: Sequence[ObjectRef], *, who: str = "", timeout_s: float = door_requests.TRY_S
 ) -> list[RevealedSecret]:
     """Values of Secrets, in the order of `wanted`.
 
@@ -259,29 +248,7 @@ async def _ask(bus: Bus, subject: str, request: msgspec.Struct, timeout_s: float
 
 
 async def _until_answered(bus: Bus, subject: str, payload: bytes, timeout_s: float, once: str) -> tuple[Reply, bool]:
-    """Ask, and ask again: after a try without an answer whatever is in the way, else only an api that has too
-    much to do."""
-    end = anyio.current_time() + timeout_s
-    unanswered: Unclear | None = None
-    tries = 0
-    while True:
-        tries += 1
-        left_s = max(end - anyio.current_time(), 0.01)
-        try:
-            reply = await bus.request(subject, payload, timeout_s=left_s if once else min(left_s, tries * TRY_S))
-        except Unclear as error:
-            if once:
-                raise CliError(
-                    f"{error}; it was not asked again: {once}", "look with `podyard get` what is there"
-                ) from error
-            unanswered = failure = error
-            pause_s = PAUSE_S
-        except TemporaryError as error:
-            if unanswered is None and not isinstance(error, Busy):
-                raise
-            failure, pause_s = unanswered or error, error.delay_s
-        else:
-            return reply, unanswered is not None
-        if anyio.current_time() + pause_s >= end:
-            raise failure
-        await anyio.sleep(pause_s)
+    try:
+        return await door_requests.until_answered(bus, subject, payload, timeout_s, once)
+    except door_requests.AskedOnce as error:
+        raise CliError(str(error), "look with `podyard get` what is there") from error

@@ -9,7 +9,7 @@ from podyard.cli.errors import InputError
 if TYPE_CHECKING:
     from podyard.runtime.service import ServiceDefinition
 
-NAMES: Final = ("api", "queue", "scheduler", "binder", "node_agent", "descheduler", "workloads")
+NAMES: Final = ("api", "kube_api", "queue", "scheduler", "binder", "node_agent", "descheduler", "workloads")
 """In the order in which `up` starts and shows them."""
 
 MAY_END: Final = frozenset({"descheduler"})

@@ -160,7 +160,7 @@ def _port(address: str) -> int:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "SILENT_S", 0.2)
-    monkeypatch.setattr(connections, "ANSWER_S", 0.4)
+    monkeypatch.setattr(connections, "USUAL", connections.Bounds(silent_s=0.2, answer_s=0.4))
 
 
 @pytest.mark.usefixtures("impatient")
@@ -239,7 +239,7 @@ def test_a_head_that_is_too_long_is_refused(registry: prometheus_client.Collecto
 def test_who_comes_when_all_places_are_taken_gets_that_of_the_longest_idle(
     registry: prometheus_client.CollectorRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "MOST", 3)
+    monkeypatch.setattr(connections, "USUAL", connections.Bounds(most=3))
     with serving(registry=registry) as endpoint:
         address = (HOST, _port(endpoint.address))
         idle = [socket.create_connection(address, timeout=LIMIT_S) for _ in range(3)]

@@ -11,9 +11,10 @@ import pytest
 import yaml
 
 from podyard.bus import connect, embedded_server
-from podyard.cli import app, services
+from podyard.cli import app
 from podyard.cli.security import directory, identities, mirrors
 from podyard.cli.security.identities import READ_API
+from tests.support.deployed import DEPLOYED
 
 STACK: dict[str, Any] = yaml.safe_load(Path("docker-compose.yml").read_text())
 SERVICES: dict[str, Any] = STACK["services"]
@@ -45,7 +46,7 @@ def volume(identity: str) -> str:
 
 def test_every_container_that_uses_nats_has_a_key_of_its_own_and_no_other() -> None:
     ours = {name for name, service in SERVICES.items() if "PODYARD_NATS_SERVERS" in service.get("environment", {})}
-    assert ours == {*PEOPLE, "keys", "nats-streams"} | {name.replace("_", "-") for name in services.NAMES}
+    assert ours == {*PEOPLE, "keys", "nats-streams"} | {name.replace("_", "-") for name in DEPLOYED}
     for name in ours - {"keys", "nats-streams"}:
         assert [*key_volumes(name).values()] == [volume("person" if name in PEOPLE else name)]
     assert {*key_volumes("nats-streams").values()} == {volume(name) for name in ADMINISTRATORS}
@@ -54,7 +55,7 @@ def test_every_container_that_uses_nats_has_a_key_of_its_own_and_no_other() -> N
             assert not [mount for mount in service.get("volumes", ()) if str(mount).startswith("keys")], name
 
 
-@pytest.mark.parametrize("name", [*PEOPLE, *(name.replace("_", "-") for name in services.NAMES)])
+@pytest.mark.parametrize("name", [*PEOPLE, *(name.replace("_", "-") for name in DEPLOYED)])
 def test_a_container_comes_as_its_identity(name: str) -> None:
     identity = directory.named("person" if name in PEOPLE else name.replace("-", "_"))
     environment = SERVICES[name]["environment"]

@@ -10,6 +10,7 @@ from podyard.cli.errors import CliError
 from podyard.proto import codec
 from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import ObjectOutcome, ObjectResult, ObjectsReply
+from podyard.shell import door_requests
 
 NAMED = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}
 GENERATED = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "job-"}}
@@ -37,7 +38,7 @@ def silence() -> RequestTimeout:
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(objects_client, "PAUSE_S", 0.001)
+    monkeypatch.setattr(door_requests, "PAUSE_S", 0.001)
 
 
 async def apply(bus: FakeBus, *documents: dict[str, Any], **more: Any) -> list[str]:

@@ -78,7 +78,7 @@ def test_what_is_written_is_the_same_when_it_is_read_again(files: Path, service:
 @pytest.mark.parametrize("service", services.NAMES)
 def test_so_it_is_without_any_file(files: Path, service: str) -> None:
     flag = {"descheduler": "--policy-config-file", "node_agent": "--kubelet-config"}.get(service, "--scheduler-config")
-    flag = "--config" if service in ("api", "workloads") else flag
+    flag = "--config" if service in ("api", "kube_api", "workloads") else flag
     document = written(service)
     again = written(service, flag, str(Path("out.yaml").rename(files / "again.yaml")))
     if service == "node_agent":

@@ -102,7 +102,7 @@ def test_no_secret_is_shown(service: str, file: Path) -> None:
     text = json.dumps(shown(service, scheduler_config=str(file), **{"nats.servers": servers}))
     assert PLANTED not in text
     assert pair["key"] not in text
-    assert service in ("api", "node_agent", "workloads") or pair["certificate"] in text
+    assert service in ("api", "kube_api", "node_agent", "workloads") or pair["certificate"] in text
     assert "@two:4222" in text
 
 

@@ -19,6 +19,7 @@ from podyard.proto import streams
 from podyard.runtime import settings
 from podyard.runtime.settings import load_settings
 from podyard.runtime.web import HEALTH
+from tests.support.deployed import DEPLOYED
 from tests.unit.deploy.test_lab_files import setting
 
 Document = dict[str, Any]
@@ -113,7 +114,7 @@ def test_podyard_itself_would_admit_its_pods(name: str) -> None:
 
 
 def test_every_service_runs() -> None:
-    assert {name.replace("-", "_") for name in of_kind("Deployment")} == {*services.NAMES}
+    assert {name.replace("-", "_") for name in of_kind("Deployment")} == {*DEPLOYED}
     for name, deployment in of_kind("Deployment").items():
         words = container_of(deployment)["args"]
         assert words[:2] == ["run", name.replace("-", "_")]
@@ -122,7 +123,7 @@ def test_every_service_runs() -> None:
 
 
 @pytest.mark.parametrize("folder", [BASE, EXAMPLE], ids=["base", "example"])
-@pytest.mark.parametrize("name", services.NAMES)
+@pytest.mark.parametrize("name", DEPLOYED)
 def test_it_takes_its_options_and_serves_what_is_probed(name: str, folder: Path) -> None:
     wanted = services.definition(name).settings_type
     common, _ = load_settings(wanted, name, config_file=str(folder / "options.yaml"), environment=environment(name))

@@ -83,7 +83,7 @@ def run(
     --pod-max-in-unschedulable-pods-duration, --logging-format, --v, --policy-config-file,
     --descheduling-interval, --dry-run; docs/flags.md says what each means here, and why others are refused.
 
-    :param name: api, queue, scheduler, binder, node_agent, descheduler or workloads.
+    :param name: api, kube_api, queue, scheduler, binder, node_agent, descheduler or workloads.
     :param config: Options file (YAML): common topics at the top, one section a service.
     :param instance: Name of this instance; give each its own. A restarted instance takes its lease over at
         once.

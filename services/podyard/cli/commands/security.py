@@ -233,8 +233,8 @@ def env(directory: str, identity: str, /) -> int:
     ```
 
     :param directory: As `podyard security init` made it.
-    :param identity: api, queue, scheduler, binder, node_agent, descheduler, workloads, person, bridge, or
-        agent-NAME.
+    :param identity: api, kube_api, queue, scheduler, binder, node_agent, descheduler, workloads, person,
+        bridge, or agent-NAME.
     """
     import shlex
     from pathlib import Path

@@ -17,7 +17,7 @@ from podyard.bus.embedded import EmbeddedServer, embedded_server
 from podyard.bus.errors import EmbeddedServerError
 from podyard.bus.settings import BusSettings
 from podyard.cli.errors import CliError
-from podyard.cli.lab import state
+from podyard.cli.lab import kube_access, state
 from podyard.cli.lab.child import Child
 from podyard.cli.lab.plan import Planned
 from podyard.cli.security import directory, identities
@@ -79,6 +79,7 @@ class Lab:
         """Called when a service's state has changed."""
         self._event = anyio.Event()
         (directory / "logs").mkdir(parents=True, exist_ok=True)
+        self.kube = kube_access.prepare(directory, options.services, options.name, self.started_at)
         self.children = [
             Child(
                 planned,
@@ -137,6 +138,7 @@ class Lab:
     def _environment(self, planned: Planned) -> Mapping[str, str]:
         given = {
             **self._secrets_key(planned.service),
+            **self.kube.environment(planned.instance),
             **self._identity(planned.service),
             "PODYARD_NATS_SERVERS": self.server.url,
             "PODYARD_LOG_FORMAT": "json",
@@ -188,6 +190,7 @@ class Lab:
                 data_dir=str(self.directory),
                 security=str(Path(self.options.security).absolute()) if self.options.security else "",
                 started_at=self.started_at,
+                kubeconfig=self.kube.kubeconfig,
                 services=services,
             ),
             os.environ,

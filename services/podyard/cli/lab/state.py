@@ -49,6 +49,8 @@ class LabState(msgspec.Struct, frozen=True, kw_only=True):
     log in."""
     started_at: float = 0.0
     """Seconds since 1970, UTC."""
+    kubeconfig: str = ""
+    """File by which kubectl gets in; empty: it serves no Kubernetes API."""
     services: dict[str, LabService] = {}
     """By instance name."""
 

@@ -101,6 +101,16 @@ def core() -> tuple[Identity, ...]:
             ),
         ),
         _service(
+            "kube_api",
+            (
+                subjects.OBJECTS_APPLY,
+                subjects.OBJECTS_DELETE,
+                subjects.OBJECTS_EVICT,
+                subjects.OBJECTS_REVEAL,
+                *_reading("CLUSTER"),
+            ),
+        ),
+        _service(
             "queue",
             (
                 subjects.ALL_NOMINATIONS,

@@ -1,0 +1,11 @@
+"""The Kubernetes API on the bus: kubectl, helm, client libraries and other people's controllers work with it
+as with the API server's.
+
+Any number of instances. Each answers from a view of its own that follows the streams (objects joined with
+what bindings, agents and others say of them); whatever is written goes through `svc.objects`, so that the api
+alone admits.
+
+Modules: `core` is what the rules of the API say, pure; `service` is the process, `serving` the application,
+`reading` and `changing` answer requests, `bodies` is what comes with them, `writing` asks the api,
+`instruments` counts, `settings` says what can be set.
+"""

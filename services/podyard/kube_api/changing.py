@@ -1,0 +1,341 @@
+"""Requests that change something: create, update, patch, delete, and what is done to subresources.
+
+Source: kubernetes v1.36.2, apiserver/pkg/endpoints/handlers/create.go, update.go, patch.go, delete.go.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from podyard.cluster.keys import ObjectKey
+from podyard.kube_api import bodies
+from podyard.kube_api.core import errors, scaling
+from podyard.kube_api.core.errors import ApiError
+from podyard.kube_api.core.patching.applying import apply, tracked
+from podyard.kube_api.core.patching.json_patch import json_patch
+from podyard.kube_api.core.patching.merge_patch import merge_patch
+from podyard.kube_api.core.patching.strategic import strategic
+from podyard.kube_api.core.paths import Asked
+from podyard.kube_api.core.served import Served, Subresource
+from podyard.kube_api.writing import Options, Outcome, Writer, key_of
+from podyard.objects import times
+from podyard.objects.documents import Document, is_mapping, mapping
+
+
+class Change(NamedTuple):
+    """A request that changes something, read."""
+
+    asked: Asked
+    served: Served
+    body: bytes
+    media: str
+    query: Mapping[str, str]
+    options: Options
+    manager: str
+    """Who manages the fields that change: `fieldManager`, or the client's name."""
+
+    @property
+    def key(self) -> ObjectKey:
+        """Of the object in the URL."""
+        stored = self.served.stored
+        assert stored is not None, "objects of this resource are stored"
+        return key_of(stored, self.asked.namespace, self.asked.name)
+
+
+class Changing:
+    """Answers requests that change something."""
+
+    def __init__(self, writer: Writer, now: Callable[[], float]) -> None:
+        """:param now: seconds since 1970, UTC"""
+        self._writer = writer
+        self._now = now
+
+    async def create(self, change: Change) -> Outcome:
+        """POST of an object.
+
+        :raises ApiError: it is not created
+        """
+        served, asked = change.served, change.asked
+        document = bodies.document(change.body, change.media)
+        _check_kind(document, served.api_version, served.kind)
+        metadata = document.setdefault("metadata", {})
+        if not is_mapping(metadata):
+            raise errors.bad_request("metadata: expected a mapping")
+        if not metadata.get("name") and not metadata.get("generateName"):
+            raise errors.bad_request("name or generateName is required")
+        if metadata.get("resourceVersion"):
+            raise errors.bad_request("resourceVersion should not be set on objects to be created")
+        _set_namespace(metadata, served, asked)
+        return await self._writer.create(served, self._tracked(None, document, change), change.options)
+
+    async def replace(self, change: Change) -> Outcome:
+        """PUT of an object.
+
+        :raises ApiError: it is not replaced
+        """
+        served, asked = change.served, change.asked
+        document = bodies.document(change.body, change.media)
+        _check_kind(document, served.api_version, served.kind)
+        metadata = document.setdefault("metadata", {})
+        if not is_mapping(metadata):
+            raise errors.bad_request("metadata: expected a mapping")
+        given = metadata.setdefault("name", asked.name)
+        if given != asked.name:
+            raise errors.bad_request(
+                f"the name of the object ({given}) does not match the name on the URL ({asked.name})"
+            )
+        _set_namespace(metadata, served, asked)
+        status = asked.subresource == "status"
+
+        def made(now: Document) -> Document:
+            return self._tracked(now, document, change)
+
+        return await self._writer.change(
+            served, change.key, made, change.options, manner="status" if status else "replace"
+        )
+
+    async def patch(self, change: Change) -> Outcome:
+        """PATCH of an object or its status.
+
+        :raises ApiError: it is not patched
+        """
+        if change.media == bodies.APPLY_PATCH:
+            return await self._apply(change)
+        patched = _patch(change, change.served.definition)
+        status = change.asked.subresource == "status"
+
+        def made(now: Document) -> Document:
+            return self._tracked(now, _unmoved(now, patched(now)), change)
+
+        return await self._writer.change(
+            change.served, change.key, made, change.options, manner="status" if status else "replace"
+        )
+
+    async def scale(self, change: Change, part: Subresource) -> Document:
+        """PUT or PATCH of a scale; returns the scale as it is then.
+
+        :raises ApiError: it is not changed
+        """
+        served = change.served
+        if change.asked.verb == "update":
+            document = bodies.document(change.body, change.media)
+            _check_kind(document, f"{part.group}/{part.version}", part.kind)
+
+            def scaled(now: Document, /) -> Document:
+                return document
+        else:
+            scaled = _patch(change, part.definition)
+
+        def made(now: Document) -> Document:
+            wanted = scaled(scaling.scale_of(now, served))
+            return self._tracked(now, scaling.with_replicas(now, wanted, served), change)
+
+        outcome = await self._writer.change(served, change.key, made, change.options)
+        return scaling.scale_of(outcome.document, served)
+
+    async def delete(self, change: Change, key: ObjectKey | None = None) -> Document:
+        """DELETE of one object: what is answered.
+
+        :param key: of a collection's object; None: the one in the URL
+        :raises ApiError: it is not deleted
+        """
+        options = _delete_options(change)
+        key = key or change.key
+        preconditions = mapping(options, "preconditions")
+        left = await self._writer.delete(
+            change.served,
+            key,
+            uid=str(preconditions.get("uid") or ""),
+            version=str(preconditions.get("resourceVersion") or ""),
+            grace_s=_grace(change, options),
+            options=change.options,
+        )
+        if mapping(left, "metadata").get("deletionTimestamp"):
+            return left
+        return deleted(change.served, left)
+
+    async def evict(self, change: Change) -> Document:
+        """POST of an eviction.
+
+        :raises ApiError: 429, a budget does not allow it now
+        """
+        document = bodies.document(change.body, change.media)
+        if document.get("kind") not in (None, "Eviction"):
+            raise errors.bad_request(f"expected an Eviction, not {document.get('kind')}")
+        named = mapping(document, "metadata").get("name") or change.asked.name
+        if named != change.asked.name:
+            raise errors.bad_request(
+                f"name in URL does not match name in Eviction object: {change.asked.name}, {named}"
+            )
+        options = mapping(document, "deleteOptions")
+        uid = str(mapping(options, "preconditions").get("uid") or "")
+        await self._writer.evict(
+            change.served,
+            change.key,
+            uid=uid,
+            grace_s=_whole(options.get("gracePeriodSeconds")),
+            options=change.options,
+        )
+        return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+    # ---- who manages which field ---------------------------------------------------------------------------
+
+    async def _apply(self, change: Change) -> Outcome:
+        """Server-side apply; creates what is not there."""
+        served, asked = change.served, change.asked
+        wanted = bodies.yaml_document(change.body)
+        _check_kind(wanted, served.api_version, served.kind)
+        if not change.query.get("fieldManager"):
+            raise errors.bad_request(
+                "PatchOptions.meta.k8s.io is invalid: fieldManager: Required value: is required for apply patch"
+            )
+        metadata = wanted.setdefault("metadata", {})
+        if metadata.get("managedFields"):
+            raise errors.bad_request("metadata.managedFields must be nil")
+        metadata.setdefault("name", asked.name)
+        _set_namespace(metadata, served, asked)
+        force = change.query.get("force", "").lower() == "true"
+
+        def made(now: Document | None) -> Document:
+            return apply(
+                now,
+                wanted,
+                change.manager,
+                force=force,
+                definition=served.definition,
+                api_version=served.api_version,
+                now=times.rfc3339(self._now()),
+                subresource=asked.subresource,
+                reset=_reset(asked),
+            )
+
+        try:
+            return await self._writer.change(
+                served, change.key, made, change.options, manner="status" if asked.subresource else "replace"
+            )
+        except ApiError as error:
+            if error.reason != "NotFound" or asked.subresource:
+                raise
+        return await self._writer.create(served, made(None), change.options)
+
+    def _tracked(self, before: Document | None, after: Document, change: Change) -> Document:
+        return tracked(
+            before,
+            after,
+            change.manager,
+            definition=change.served.definition,
+            api_version=change.served.api_version,
+            now=times.rfc3339(self._now()),
+            subresource=change.asked.subresource,
+            reset=_reset(change.asked),
+        )
+
+
+def _reset(asked: Asked) -> tuple[str, ...]:
+    """Fields that a request leaves as they were, whatever it says of them."""
+    return ("spec",) if asked.subresource == "status" else ("status",)
+
+
+def _patch(change: Change, definition: str | None) -> Callable[[Document], Document]:
+    """What the patch makes of an object.
+
+    :param definition: of the object's type
+    :raises ApiError: 400, 415: it is none
+    """
+    media, patch = change.media, bodies.value(change.body)
+    match media:
+        case bodies.JSON_PATCH:
+            return lambda document: json_patch(document, patch)
+        case bodies.MERGE_PATCH:
+            return lambda document: merge_patch(document, patch)
+        case bodies.STRATEGIC_PATCH:
+            return lambda document: strategic(document, patch, definition)
+        case _:
+            raise bodies.unsupported(media, bodies.PATCHES)
+
+
+def deleted(served: Served, document: Document) -> Document:
+    """What is answered when an object is gone. Source: registry/generic/registry/store.go, finalizeDelete."""
+    metadata = mapping(document, "metadata")
+    details: dict[str, Any] = {"name": metadata.get("name", ""), "group": served.group, "kind": served.resource}
+    details["uid"] = metadata.get("uid", "")
+    told = {key: value for key, value in details.items() if value}
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": told}
+
+
+def _check_kind(document: Document, api_version: str, kind: str) -> None:
+    """
+    :raises ApiError: 400, the body is of another kind than the URL
+    """
+    given = document.setdefault("apiVersion", api_version), document.setdefault("kind", kind)
+    if given != (api_version, kind):
+        told = ", ".join(
+            f"{name} {str(value)[:63]!r}" for name, value in zip(("apiVersion", "kind"), given, strict=True)
+        )
+        raise errors.bad_request(
+            f"the API version in the data ({given[0]!s:.63}) does not match the expected API version ({api_version})"
+            if given[1] == kind
+            else f"the object provided is of another kind than the URL: expected apiVersion {api_version!r}, kind {kind!r}; it has {told}"
+        )
+
+
+def _set_namespace(metadata: Document, served: Served, asked: Asked) -> None:
+    """
+    :raises ApiError: 400, the object names another namespace than the URL
+    """
+    if not served.namespaced:
+        metadata.pop("namespace", None)
+        return
+    if metadata.get("namespace", asked.namespace) != asked.namespace:
+        raise errors.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    metadata["namespace"] = asked.namespace
+
+
+def _unmoved(now: Document, patched: Document) -> Document:
+    """
+    :raises ApiError: the patch makes another object of it. Source: patch.go, applyPatch
+    """
+    before, after = mapping(now, "metadata"), mapping(patched, "metadata")
+    for field in ("name", "namespace"):
+        if before.get(field) != after.get(field):
+            raise errors.bad_request(f"metadata.{field}: a patch cannot change it")
+    for field in ("apiVersion", "kind"):
+        if now.get(field) != patched.get(field):
+            raise errors.bad_request(f"{field}: a patch cannot change it")
+    return patched
+
+
+def _delete_options(change: Change) -> Document:
+    """
+    :raises ApiError: what they ask for is not done here
+    """
+    options = bodies.document(change.body, change.media) if change.body else {}
+    policy = options.get("propagationPolicy") or change.query.get("propagationPolicy") or ""
+    orphans = options.get("orphanDependents")
+    if policy == "Orphan" or orphans is True:
+        raise ApiError(
+            501, "NotImplemented", "propagationPolicy Orphan is not served: what an object owns is deleted after it"
+        )
+    if policy not in ("", "Background", "Foreground"):
+        raise errors.bad_request(
+            f'propagationPolicy: Unsupported value: "{str(policy)[:63]}": supported values: "Background", "Foreground", "Orphan"'
+        )
+    return options
+
+
+def _grace(change: Change, options: Document) -> int | None:
+    if "gracePeriodSeconds" in change.query:
+        text = change.query["gracePeriodSeconds"]
+        if not text.lstrip("-").isdecimal():
+            raise errors.bad_request(f'gracePeriodSeconds: "{text[:63]}" is no whole number')
+        return int(text)
+    return _whole(options.get("gracePeriodSeconds"))
+
+
+def _whole(value: Any) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 2**63:
+        raise errors.bad_request("gracePeriodSeconds: expected a whole number")
+    return max(value, 0)

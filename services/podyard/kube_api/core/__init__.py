@@ -1,0 +1,34 @@
+"""What the Kubernetes API answers to whom, as values. Pure: documents in, documents out.
+
+- `errors`  what is refused, as a `Status`
+- `access`  who may do what
+- `media`  media types that a client takes, answers that are bytes already
+- `paths`  where a URL leads: a request's verb, resource and object
+
+What there is:
+
+- `served`, `catalogue`  a resource that is served; all of them
+- `built_in`, `custom`, `order`  which are built in, which CustomResourceDefinitions add, in which order
+- `discovery`  the documents of discovery, aggregated and plain, and the version
+- `openapi`, `schemas`  the documents of OpenAPI v3, their components
+
+Reading:
+
+- `items`  one version of an object, and the step from one to the next
+- `store`  all objects as of one position, fed as an informer feeds a view
+- `relisting`  steps out of differences: of one message, of a listing anew
+- `history`  what changed lately
+- `selecting`  label and field selectors
+- `listing`  GET and LIST: versions and pages
+- `watching`  WATCH: what each watcher is told
+- `forms`  how objects are written: whole, their metadata, lists, events
+- `tabling`, `columns`, `document_cells`  the same as a table
+- `json_paths`  JSONPath, as definitions of custom resources use it
+
+Writing:
+
+- `protobuf`, `protobuf_shapes`  bodies in protobuf, as documents
+- `patching`  patches, and who manages which field
+- `scaling`  the scale of what has replicas
+- `outcomes`  what the api answers about an object, as refusals
+"""

@@ -1,0 +1,308 @@
+"""Requests that read: one object, a list, a watch, in the form that the client takes.
+
+Source: kubernetes v1.36.2, apiserver/pkg/endpoints/handlers/get.go, watch.go, negotiation/negotiate.go.
+"""
+
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import anyio
+
+from podyard.cluster.keys import ObjectKey
+from podyard.kube_api.core import errors, listing, media, selecting, tabling
+from podyard.kube_api.core.forms import Bodies, Form, MetadataOnly, Whole, document_of
+from podyard.kube_api.core.items import Item
+from podyard.kube_api.core.listing import META_GROUP, ListOptions
+from podyard.kube_api.core.media import JSON, Page
+from podyard.kube_api.core.paths import Asked, flag
+from podyard.kube_api.core.selecting import Selection
+from podyard.kube_api.core.served import Served
+from podyard.kube_api.core.store import Scope, Store
+from podyard.kube_api.core.watching import Watcher, Watchers
+from podyard.objects import secrets
+from podyard.objects.documents import Document
+from podyard.objects.kinds import Kind
+
+BOOKMARK_S: Final = 60.0
+"""Between two bookmarks of a watch. Source: apiserver/pkg/storage/cacher/cacher.go,
+defaultBookmarkFrequency."""
+REACH_S: Final = 3.0
+"""How long a version is awaited that is not there yet. Source: cacher/watch_cache.go, blockTimeout."""
+_PARTIAL: Final = ("PartialObjectMetadata", "PartialObjectMetadataList")
+
+Query = Mapping[str, list[str]]
+Reveal = Callable[[ObjectKey, str], Awaitable[Mapping[str, str]]]
+
+
+class Stream(NamedTuple):
+    """A watch's answer."""
+
+    chunks: AsyncGenerator[bytes]
+    media_type: str
+
+
+class Reading:
+    """Answers requests that read. Owned by the service's event loop."""
+
+    def __init__(
+        self,
+        store: Store,
+        reveal: Reveal,
+        reached: Callable[[int], Awaitable[None]],
+        *,
+        now: Callable[[], float],
+        watch_s: float,
+    ) -> None:
+        """
+        :param reveal: shows the values of a Secret to somebody
+        :param reached: awaits that the store has come to a position
+        :param now: seconds since 1970, UTC
+        :param watch_s: after which a watch ends that names no time, at the earliest
+        """
+        self._store = store
+        self._reveal = reveal
+        self._reached = reached
+        self._now = now
+        self._watch_s = watch_s
+        self._bodies = Bodies()
+        self._watchers = Watchers(store)
+        store.reader = self._watchers
+
+    @property
+    def watches(self) -> int:
+        """How many are open."""
+        return len(self._watchers)
+
+    async def get(self, served: Served, asked: Asked, accept: str, who: str, *, shows_values: bool) -> Page:
+        """One object.
+
+        :raises ApiError: it is not there
+        """
+        item = self._item(served, asked)
+        revealed = await self._values(served, [item], who) if shows_values else None
+        form, kind = self._form(served, accept, "", revealed)
+        return Page(kind, form.one(item, self._now()))
+
+    async def document(self, served: Served, asked: Asked, who: str, *, shows_values: bool) -> Document:
+        """One object as a document.
+
+        :raises ApiError: it is not there
+        """
+        item = self._item(served, asked)
+        revealed = await self._values(served, [item], who) if shows_values else None
+        found = document_of(item, (revealed or {}).get(item.key, {}))
+        return {"apiVersion": served.api_version, "kind": served.kind, **found}
+
+    async def page(
+        self, served: Served, asked: Asked, query: Query, accept: str, who: str, *, shows_values: bool
+    ) -> Page:
+        """A list, or a page of one.
+
+        :raises ApiError: the parameters are wrong, or what they ask for is not known any more
+        """
+        options, selection = _options(query), self._selection(served, query)
+        await self._come_to(listing.needed_position(options))
+        page = listing.list_of(self._store, _scope(served, asked), options, selection)
+        revealed = await self._values(served, page.items, who) if shows_values else None
+        form, kind = self._form(served, accept, _first(query, "includeObject"), revealed)
+        return Page(kind, form.several(page, self._now()))
+
+    def selected(self, served: Served, asked: Asked, query: Query) -> list[ObjectKey]:
+        """Which objects a collection's request means.
+
+        :raises ApiError: the selectors are wrong
+        """
+        selection = self._selection(served, query)
+        return [item.key for item in self._store.items(_scope(served, asked)) if selection.selects(item)]
+
+    async def watch(
+        self, served: Served, asked: Asked, query: Query, accept: str, who: str, *, shows_values: bool
+    ) -> Stream:
+        """A watch, until its time is over, or its client has gone or does not read.
+
+        :raises ApiError: the parameters are wrong
+        """
+        options, selection = _options(query), self._selection(served, query)
+        lasts_s = _timeout(query) or self._watch_s * (1 + random.random())
+        if options.send_initial or options.version not in ("", "0"):
+            await self._come_to(listing.needed_position(options))
+        revealed: dict[ObjectKey, Mapping[str, str]] | None = None
+        if shows_values and _is_secret(served):
+            revealed = {}
+        form, kind = self._form(served, accept, _first(query, "includeObject"), revealed)
+        bell = _Bell()
+        watcher = self._watchers.open(_scope(served, asked), form, options, selection, wake=bell.ring)
+        return Stream(self._lines(watcher, bell, lasts_s, revealed, who), kind)
+
+    # ---- one watch -----------------------------------------------------------------------------------------
+
+    async def _lines(
+        self,
+        watcher: Watcher,
+        bell: "_Bell",
+        lasts_s: float,
+        revealed: dict[ObjectKey, Mapping[str, str]] | None,
+        who: str,
+    ) -> AsyncGenerator[bytes]:
+        ends = anyio.current_time() + lasts_s
+        marks = anyio.current_time() + BOOKMARK_S
+        try:
+            while True:
+                while watcher.waiting:
+                    if revealed is not None:
+                        revealed.clear()
+                        for key in watcher.due():
+                            revealed[key] = await self._reveal(key, who)
+                    lines = watcher.take(self._now())
+                    if lines:
+                        yield b"".join(lines)
+                now = anyio.current_time()
+                if watcher.done or now >= ends:
+                    return
+                if now >= marks:
+                    watcher.mark(self._store.position)
+                    marks = now + BOOKMARK_S
+                    continue
+                await bell.wait(min(ends, marks))
+        finally:
+            self._watchers.close(watcher)
+
+    # ---- parts ---------------------------------------------------------------------------------------------
+
+    def _item(self, served: Served, asked: Asked) -> Item:
+        item = self._store.item(key_of(served, asked))
+        if item is None:
+            raise errors.not_found(served.resource, served.group, asked.name)
+        return item
+
+    def _selection(self, served: Served, query: Query) -> Selection:
+        return selecting.parse(
+            _first(query, "labelSelector"),
+            _first(query, "fieldSelector"),
+            kind=_stored(served),
+            api_version=served.api_version,
+        )
+
+    async def _come_to(self, position: int) -> None:
+        """A version that is on its way here is awaited; whoever asks for one that is not is told so."""
+        if position > self._store.position:
+            with anyio.move_on_after(REACH_S):
+                await self._reached(position)
+
+    async def _values(
+        self, served: Served, items: Sequence[Item], who: str
+    ) -> dict[ObjectKey, Mapping[str, str]] | None:
+        """Values of Secrets that are about to be shown; None: they are of another kind."""
+        if not _is_secret(served):
+            return None
+        found: dict[ObjectKey, Mapping[str, str]] = {}
+        for item in items:
+            found[item.key] = await self._reveal(item.key, who)
+        return found
+
+    def _form(
+        self, served: Served, accept: str, include: str, revealed: Mapping[ObjectKey, Mapping[str, str]] | None
+    ) -> tuple[Form, str]:
+        """How the client takes objects, and the media type of that.
+
+        :raises ApiError: 406, it takes nothing that is served
+        """
+        for clause in media.clauses(accept):
+            if not clause.takes(JSON):
+                continue
+            wanted, group, version = (clause.parameters.get(name, "") for name in ("as", "g", "v"))
+            if not wanted:
+                return self._whole(served, revealed), JSON
+            if group != META_GROUP or version != "v1":
+                continue
+            told = f"{JSON};as={wanted};v=v1;g={META_GROUP}"
+            if wanted == "Table":
+                return self._table(served, include), told
+            if wanted in _PARTIAL:
+                return MetadataOnly(self._bodies), told
+        raise media.not_acceptable((JSON,))
+
+    def _whole(self, served: Served, revealed: Mapping[ObjectKey, Mapping[str, str]] | None) -> Form:
+        return Whole(
+            self._bodies,
+            api_version=served.api_version,
+            kind=served.kind,
+            list_kind=served.list_kind,
+            typed=not served.custom,
+            revealed=revealed,
+        )
+
+    def _table(self, served: Served, include: str) -> Form:
+        custom = tabling.custom_columns(served.columns) if served.custom else None
+        return tabling.Table(
+            self._bodies,
+            kind=_stored(served),
+            api_version=served.api_version,
+            include=include,
+            custom=custom,
+        )
+
+
+class _Bell:
+    """Wakes the one who waits for it."""
+
+    def __init__(self) -> None:
+        self._event = anyio.Event()
+
+    def ring(self) -> None:
+        self._event.set()
+
+    async def wait(self, until: float) -> None:
+        """Until it is rung, or that time on the clock of `anyio.current_time`."""
+        with anyio.CancelScope(deadline=until):
+            await self._event.wait()
+        self._event = anyio.Event()
+
+
+def key_of(served: Served, asked: Asked) -> ObjectKey:
+    """Where the object of a URL lies."""
+    return ObjectKey(_stored(served).resource, asked.namespace, asked.name)
+
+
+def _stored(served: Served) -> Kind:
+    assert served.stored is not None, "objects of this resource are stored"
+    return served.stored
+
+
+def _scope(served: Served, asked: Asked) -> Scope:
+    return Scope(_stored(served).resource, asked.namespace)
+
+
+def _is_secret(served: Served) -> bool:
+    return served.stored is not None and served.stored.resource == secrets.RESOURCE
+
+
+def _first(query: Query, name: str) -> str:
+    values = query.get(name)
+    return values[0] if values else ""
+
+
+def _options(query: Query) -> ListOptions:
+    """
+    :raises ApiError: 400, a parameter is no number
+    """
+    limit = _first(query, "limit")
+    if limit and not (limit.lstrip("-").isdecimal() and len(limit) <= 19):
+        raise errors.bad_request(f'limit: "{limit[:63]}" is no whole number')
+    return ListOptions(
+        limit=int(limit or 0),
+        more=_first(query, "continue"),
+        version=_first(query, "resourceVersion"),
+        match=_first(query, "resourceVersionMatch"),
+        send_initial=flag(query, "sendInitialEvents") if "sendInitialEvents" in query else None,
+        bookmarks=flag(query, "allowWatchBookmarks"),
+    )
+
+
+def _timeout(query: Query) -> float:
+    """Seconds that a watch is to last; 0: it does not say."""
+    text = _first(query, "timeoutSeconds")
+    if text and not (text.isdecimal() and len(text) <= 9):
+        raise errors.bad_request(f'timeoutSeconds: "{text[:63]}" is no whole number')
+    return float(text or 0)

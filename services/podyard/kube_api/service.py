@@ -1,0 +1,169 @@
+"""The Kubernetes API as a process."""
+
+import importlib.metadata
+import platform
+import socket
+from collections.abc import Sequence
+from typing import Final
+
+import anyio
+
+from podyard.cluster.changes import Change
+from podyard.cluster.keys import ObjectKey
+from podyard.kube_api.changing import Changing
+from podyard.kube_api.core import discovery
+from podyard.kube_api.core.access import Access
+from podyard.kube_api.core.catalogue import Catalogue
+from podyard.kube_api.core.openapi import OpenApi
+from podyard.kube_api.core.store import Store
+from podyard.kube_api.instruments import Instruments
+from podyard.kube_api.reading import Reading
+from podyard.kube_api.serving import Api
+from podyard.kube_api.settings import KubeApiSettings
+from podyard.kube_api.writing import Known, Writer
+from podyard.objects.extensions import DEFINITIONS
+from podyard.proto import subjects
+from podyard.runtime.connections import Bounds, Configured, Door
+from podyard.runtime.http import CERTIFICATES_CHECK, CannotListenError, Keys
+from podyard.runtime.service import Service, ServiceDefinition
+from podyard.runtime.settings import SecureSettings
+from podyard.shell import reading
+from podyard.shell.informer import Followed
+
+NAME: Final = "kube_api"
+REQUESTS_CHECK: Final = "requests"
+BACKLOG: Final = 1024
+"""Connections that the kernel holds until they are accepted: informers come all at once after a restart."""
+IDLE_S: Final = 90.0
+"""How long a connection may be without a request: as long as client-go keeps one."""
+
+FOLLOWED: Final = (
+    subjects.OBJECTS_WITHOUT_FACTS,
+    *subjects.ALL_FACTS,
+    subjects.ALL_NOMINATIONS,
+    subjects.ALL_QUOTA_USAGE,
+    subjects.ALL_BINDINGS,
+)
+"""Objects and all that is joined to them; of placements the bindings themselves, so that a pod's version is
+the same to who lists it later."""
+
+
+async def main(service: Service[KubeApiSettings]) -> None:
+    """Follow everything, and answer once it is known."""
+    settings = service.settings
+    keys = Keys(_secure(settings), service.health.trouble(CERTIFICATES_CHECK), service.log)
+    listener = _listen(settings)
+    address = f"{settings.bind_address}:{listener.getsockname()[1]}"
+    store = Store(history_bytes=settings.history_bytes)
+    definitions = _Definitions(store)
+    followed = reading.Reading(
+        service.bus,
+        store,
+        Followed(FOLLOWED, FOLLOWED),
+        service.health,
+        service=NAME,
+        on_changes=definitions.changed,
+        on_listed=definitions.listed,
+        lasting=True,
+    )
+    service.health.set_ready(REQUESTS_CHECK, False, "not answering before the objects are listed")
+    writer = Writer(service.bus, lambda key: _known(store, key), followed.informer.reached)
+    answers = Reading(store, writer.reveal, followed.informer.reached, now=service.clock.now, watch_s=settings.watch_s)
+    instruments = Instruments(service.metrics)
+    instruments.follow(lambda: answers.watches, lambda: store.position)
+    api = Api(
+        access=Access(settings.people, settings.readers),
+        tokens=lambda: keys.material.tokens,
+        catalogue=definitions.served,
+        reading=answers,
+        instruments=instruments,
+        changing=Changing(writer, service.clock.now),
+        health=service.health,
+        version=discovery.version(importlib.metadata.version("podyard"), _platform()),
+        address=lambda: address,
+        request_s=settings.request_s,
+    )
+    bounds = Bounds(silent_s=IDLE_S, answer_s=2 * settings.watch_s + settings.request_s, most=settings.connections)
+    door = Door(listener, Configured(api, bounds), instruments.let_go, keys.context)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(followed.run)
+        await followed.informer.synced()
+        tasks.start_soon(door.admit)
+        tasks.start_soon(keys.keep_fresh, door.ask_anew)
+        service.health.set_ready(REQUESTS_CHECK, True)
+        service.log.info("answering", address=f"https://{address}", position=followed.informer.position)
+
+
+class _Definitions:
+    """What is served, made anew when a CustomResourceDefinition changes."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._made: tuple[Catalogue, OpenApi] | None = None
+
+    def served(self) -> tuple[Catalogue, OpenApi]:
+        """All that is served now, and its description."""
+        if self._made is None:
+            objects = self._store.objects
+            catalogue = Catalogue.of(objects.document(key) for key in objects.keys(DEFINITIONS))
+            self._made = catalogue, OpenApi(catalogue)
+        return self._made
+
+    def changed(self, changes: Sequence[Change]) -> None:
+        """These changes were read."""
+        if any(change.resource == DEFINITIONS for change in changes):
+            self._made = None
+
+    def listed(self, reason: str) -> None:
+        """Everything was listed anew."""
+        del reason
+        self._made = None
+
+
+def _known(store: Store, key: ObjectKey) -> Known | None:
+    item = store.item(key)
+    stored = store.objects.documents.stored(key)
+    if item is None or stored is None:
+        return None
+    document = store.objects.document(key)
+    document["metadata"]["resourceVersion"] = str(item.version)
+    return Known(document, stored.sequence)
+
+
+def _secure(settings: KubeApiSettings) -> SecureSettings:
+    return SecureSettings(
+        port=settings.port,
+        bind_address=settings.bind_address,
+        tls_cert_file=settings.tls_cert_file,
+        tls_private_key_file=settings.tls_private_key_file,
+        client_ca_file=settings.client_ca_file,
+        token_auth_file=settings.token_auth_file,
+        host_names=settings.host_names,
+    )
+
+
+def _listen(settings: KubeApiSettings) -> socket.socket:
+    """
+    :raises CannotListenError: the port cannot be had
+    """
+    host, port = settings.bind_address, settings.port
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.create_server(address, family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise CannotListenError(host, port, "kube_api.port", error) from error
+    listener.setblocking(False)
+    return listener
+
+
+def _platform() -> str:
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    return f"{platform.system().lower()}/{machine}"
+
+
+SERVICE: Final = ServiceDefinition(
+    name=NAME,
+    settings_type=KubeApiSettings,
+    main=main,
+    description="The Kubernetes API: kubectl, helm and client libraries work with it as with the API server's.",
+)

@@ -1,0 +1,367 @@
+"""The application that is served over HTTPS: who asks, what for, and the answer or the refusal.
+
+Whatever one request raises costs that request alone.
+"""
+
+import gzip
+import logging
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+import anyio
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from podyard.kube_api import bodies
+from podyard.kube_api.changing import Change, Changing
+from podyard.kube_api.core import access, discovery, errors, paths, scaling
+from podyard.kube_api.core.access import Access, Identity, Wish
+from podyard.kube_api.core.catalogue import Catalogue
+from podyard.kube_api.core.errors import ApiError
+from podyard.kube_api.core.media import Page
+from podyard.kube_api.core.openapi import OpenApi
+from podyard.kube_api.core.paths import Asked
+from podyard.kube_api.core.served import Served
+from podyard.kube_api.instruments import Instruments
+from podyard.kube_api.reading import Reading, Stream
+from podyard.kube_api.writing import Options, Outcome
+from podyard.objects.documents import Document
+from podyard.proto import subjects
+from podyard.runtime import probes, web
+from podyard.runtime.health import Health
+from podyard.runtime.identities import Tokens
+
+log: Final = logging.getLogger("podyard.kube_api")
+
+JSON: Final = "application/json"
+ZIPPED_FROM: Final = 128 * 1024
+"""Bytes of an answer. Source: apiserver/pkg/endpoints/handlers/responsewriters/writers.go,
+defaultGzipThresholdBytes."""
+ZIP_LEVEL: Final = 1
+MOST_PARAMETERS: Final = 256
+SEND_S: Final = 30.0
+"""How long a client may take to read what a watch sends before it is let go."""
+CHANGES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+_HEADERS: Final = {"Cache-Control": "no-cache, private"}
+
+_UNBOUND: Final = "the binder judges decisions of Podyard's schedulers alone"
+_ELSEWHERE: Final = {"events": "events are not served here: `podyard get events` shows them"}
+_ELSEWHERE_METRICS: Final = "metrics are not served here: `podyard get nodes` says how full nodes are"
+
+Query = Mapping[str, list[str]]
+
+
+class Api:
+    """The application. Owned by the service's event loop."""
+
+    def __init__(
+        self,
+        *,
+        access: Access,
+        tokens: Callable[[], Tokens],
+        catalogue: Callable[[], tuple[Catalogue, OpenApi]],
+        reading: Reading,
+        changing: Changing,
+        instruments: Instruments,
+        health: Health,
+        version: Document,
+        address: Callable[[], str],
+        request_s: float,
+    ) -> None:
+        """
+        :param tokens: that count now
+        :param catalogue: what is served now
+        :param version: what `/version` answers
+        :param address: `host:port` of this server
+        :param request_s: that a request other than a watch may take
+        """
+        self._access = access
+        self._tokens = tokens
+        self._catalogue = catalogue
+        self._reading = reading
+        self._changing = changing
+        self._instruments = instruments
+        self._health = health
+        self._version = version
+        self._address = address
+        self._request_s = request_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        started = anyio.current_time()
+        try:
+            asked = paths.parse(request.method, scope["path"], _query(scope))
+        except ApiError as error:
+            await refused(error)(scope, receive, send)
+            return
+        try:
+            response = await self._answer(request, asked)
+        except ApiError as error:
+            response = refused(error)
+        except Exception as error:  # whatever it is: the others are answered
+            log.exception("a request could not be answered: %s %s", request.method, scope["path"])
+            response = refused(
+                ApiError(500, "InternalError", f"Internal error occurred: {type(error).__name__}; the log says more")
+            )
+        self._instruments.answered(asked.verb, response.status_code, anyio.current_time() - started)
+        await response(scope, receive, send)
+
+    async def _answer(self, request: Request, asked: Asked) -> Response:
+        path: str = request.scope["path"]
+        query = _query(request.scope)
+        identity = self._who(request)
+        if not access.is_free(path):
+            if identity is None:
+                raise access.unauthorized()
+            self._access.check(identity, _wish(asked, path))
+        accept = request.headers.get("accept", "")
+        if asked.goal == "health":
+            return self._of_health(asked, query)
+        if asked.goal == "version":
+            return _json(self._version)
+        assert identity is not None, "only health and the version are for everybody"
+        if asked.goal == "resource":
+            return await self._of_resource(request, asked, query, identity)
+        return self._described(request, asked, query, accept)
+
+    def _who(self, request: Request) -> Identity | None:
+        found, _ = web.who(request, self._tokens())
+        return None if found is None else Identity(found.user, found.groups)
+
+    def _of_health(self, asked: Asked, query: Query) -> Response:
+        checks = self._health.readiness() if asked.resource == "readyz" else self._health.life()
+        if asked.name:
+            answer = probes.of_one(checks, asked.name)
+            if answer is None:
+                raise errors.not_found("check", "", asked.name)
+        else:
+            answer = probes.of_all(asked.resource, checks, verbose="verbose" in query, exclude=query.get("exclude", []))
+        return Response(answer.body, answer.status, {**_HEADERS, "Content-Type": answer.kind})
+
+    def _described(self, request: Request, asked: Asked, query: Query, accept: str) -> Response:
+        """Discovery and OpenAPI."""
+        catalogue, described = self._catalogue()
+        if asked.goal == "openapi":
+            page = described.index(accept)
+        elif asked.goal == "openapi-document":
+            page = described.document(asked.group, asked.version, accept, query.get("hash", [""])[0])
+        else:
+            page = discovery.answer(asked, accept, catalogue, self._address())
+        return _page(request, page.unless(request.headers.get("if-none-match", "")))
+
+    # ---- objects -------------------------------------------------------------------------------------------
+
+    async def _of_resource(self, request: Request, asked: Asked, query: Query, identity: Identity) -> Response:
+        served = self._served(asked)
+        if asked.verb in CHANGES:
+            with anyio.move_on_after(self._request_s) as limit:
+                return await self._change(request, asked, served, query, identity)
+            assert limit.cancelled_caught
+            raise ApiError(504, "Timeout", f"the request took longer than {self._request_s:g} s", retry_after_s=1)
+        shows_values = self._access.may_see_values(identity)
+        accept = request.headers.get("accept", "")
+        if asked.verb == "watch":
+            stream = await self._reading.watch(served, asked, query, accept, identity.user, shows_values=shows_values)
+            return _Streaming(stream)
+        if asked.verb == "list":
+            page = await self._reading.page(served, asked, query, accept, identity.user, shows_values=shows_values)
+        elif asked.subresource == "scale":
+            document = await self._reading.document(served, asked, identity.user, shows_values=shows_values)
+            return _json(scaling.scale_of(document, served))
+        else:
+            page = await self._reading.get(served, asked, accept, identity.user, shows_values=shows_values)
+        return _page(request, page)
+
+    def _served(self, asked: Asked) -> Served:
+        """
+        :raises ApiError: 404, 405, 501: there is no such resource, or it is not done with it
+        """
+        catalogue, _ = self._catalogue()
+        served = catalogue.find(asked.group, asked.version, asked.resource)
+        if served is None:
+            raise paths.nowhere()
+        verbs = served.verbs
+        if asked.subresource:
+            part = served.subresource(asked.subresource)
+            if part is None and asked.subresource in served.unserved:
+                raise ApiError(
+                    501,
+                    "NotImplemented",
+                    f"{asked.resource}/{asked.subresource} is not served here: Podyard runs no containers to ask",
+                )
+            if part is None:
+                raise paths.nowhere()
+            verbs = part.verbs
+        of_one = asked.verb in ("get", "update", "patch", "delete") or bool(asked.subresource)
+        if asked.verb not in verbs or of_one is not bool(asked.name):
+            raise paths.not_allowed()
+        if served.namespaced and not asked.namespace and asked.verb not in ("list", "watch"):
+            raise paths.nowhere()
+        if asked.namespace and not served.namespaced:
+            raise paths.nowhere()
+        if served.stored is None and served.resource not in access.ASKED:
+            raise ApiError(501, "NotImplemented", _ELSEWHERE.get(served.resource, _ELSEWHERE_METRICS))
+        return served
+
+    async def _change(
+        self, request: Request, asked: Asked, served: Served, query: Query, identity: Identity
+    ) -> Response:
+        change = await _read(request, asked, served, query, identity)
+        if served.stored is None:
+            return _json(self._of_oneself(change, identity), 201)
+        part = served.subresource(asked.subresource) if asked.subresource else None
+        if part is not None and part.name == "eviction":
+            return _json(await self._changing.evict(change), 201)
+        if part is not None and part.name == "scale":
+            return _json(await self._changing.scale(change, part))
+        if part is not None and part.name == "status" and served.resource == subjects.PODS:
+            raise ApiError(501, "NotImplemented", "pods/status is not written here: the agents of nodes keep it")
+        if part is not None and part.name != "status":
+            raise ApiError(501, "NotImplemented", f"{asked.resource}/{part.name} is not served here: {_UNBOUND}")
+        match asked.verb:
+            case "create":
+                return _written(await self._changing.create(change), 201)
+            case "update":
+                return _written(await self._changing.replace(change))
+            case "patch":
+                return _written(await self._changing.patch(change))
+            case "delete":
+                return _json(await self._changing.delete(change))
+            case _:
+                return _json(await self._delete_all(change, query))
+
+    async def _delete_all(self, change: Change, query: Query) -> Document:
+        """DELETE of a collection: what was there is answered, as a list."""
+        items = self._reading.selected(change.served, change.asked, query)
+        for item in items:
+            try:
+                await self._changing.delete(change, item)
+            except ApiError as error:
+                if error.reason != "NotFound":
+                    raise
+        served = change.served
+        return {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "details": {"group": served.group, "kind": served.resource},
+        }
+
+    def _of_oneself(self, change: Change, identity: Identity) -> Document:
+        """What somebody asks of himself: who he is, and whether he may."""
+        document = bodies.document(change.body, change.media)
+        kind = change.served.kind
+        if kind == "SelfSubjectReview":
+            about = {"username": identity.user, "groups": sorted(identity.groups)}
+            return {**document, "kind": kind, "apiVersion": change.served.api_version, "status": {"userInfo": about}}
+        allowed, reason = self._access.review(identity, document)
+        status = {"allowed": allowed, **({"reason": reason} if reason else {})}
+        return {**document, "kind": kind, "apiVersion": change.served.api_version, "status": status}
+
+
+def _query(scope: Scope) -> dict[str, list[str]]:
+    """
+    :raises ApiError: 400, too many parameters
+    """
+    try:
+        return parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True, max_num_fields=MOST_PARAMETERS)
+    except ValueError as error:
+        raise errors.bad_request(f"more than {MOST_PARAMETERS} query parameters") from error
+
+
+async def _read(request: Request, asked: Asked, served: Served, query: Query, identity: Identity) -> Change:
+    one = {name: values[0] for name, values in query.items()}
+    manager = one.get("fieldManager") or request.headers.get("user-agent", "").partition("/")[0] or "unknown"
+    return Change(
+        asked=asked,
+        served=served,
+        body=await bodies.read(request),
+        media=bodies.media_type(request),
+        query=one,
+        options=Options(
+            who=identity.user,
+            dry_run=bodies.dry_run(query.get("dryRun", [])),
+            validation=bodies.validation(one),
+        ),
+        manager=manager[:128],
+    )
+
+
+def _wish(asked: Asked, path: str) -> Wish:
+    if asked.goal != "resource":
+        return Wish("get", path=path)
+    return Wish(asked.verb, asked.group, asked.resource, asked.subresource, asked.namespace, asked.name, path)
+
+
+class _Streaming(Response):
+    """A watch. A client that has gone, or does not read, is let go."""
+
+    def __init__(self, stream: Stream) -> None:
+        super().__init__(headers={**_HEADERS, "Content-Type": stream.media_type})
+        del self.headers["content-length"]
+        self._chunks = stream.chunks
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": self.raw_headers})
+        # the head goes out at once: who watches waits for it
+        await send({"type": "http.response.body", "body": b"", "more_body": True})
+        async with anyio.create_task_group() as tasks:
+
+            async def until_gone() -> None:
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(until_gone)
+            try:
+                async for chunk in self._chunks:
+                    with anyio.fail_after(SEND_S):
+                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await self._chunks.aclose()
+            with anyio.fail_after(SEND_S):
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            tasks.cancel_scope.cancel()
+
+
+# ---- answers -----------------------------------------------------------------------------------------------
+
+
+def refused(error: ApiError) -> Response:
+    """The refusal as an answer."""
+    headers = {"Retry-After": str(error.retry_after_s)} if error.retry_after_s else {}
+    return _json(error.status(), error.code, headers)
+
+
+def _written(outcome: Outcome, status: int = 200) -> Response:
+    warnings = [f"299 - {msgspec.json.encode(warning).decode()}" for warning in outcome.warnings]
+    response = _json(outcome.document, status)
+    for warning in warnings:
+        response.headers.append("Warning", warning)
+    return response
+
+
+def _json(document: Any, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None) -> Response:
+    body = msgspec.json.encode(document) + b"\n"
+    return Response(body, status, {**_HEADERS, "Content-Type": JSON, **(headers or {})})
+
+
+def _page(request: Request, page: Page) -> Response:
+    headers = {**_HEADERS, "Content-Type": page.content_type, **page.headers}
+    if page.etag:
+        headers["Etag"] = page.etag
+    body = page.body
+    if len(body) >= ZIPPED_FROM and "gzip" in request.headers.get("accept-encoding", ""):
+        body = gzip.compress(body, ZIP_LEVEL)
+        headers["Content-Encoding"] = "gzip"
+        headers["Vary"] = "Accept-Encoding"
+    return Response(body, page.status, headers)

@@ -1,0 +1,300 @@
+"""Writing: every change goes to the api by `svc.objects`, which alone admits, as a compare-and-set on the
+version that it was made from.
+
+A patch is made from the last version that this instance knows, and made again from the next one if somebody
+else was faster. The answer is the object as this instance shows it once it has read the write.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import anyio
+import msgspec
+
+from podyard.bus.connection import Bus
+from podyard.bus.errors import BusError
+from podyard.cluster.keys import ObjectKey
+from podyard.kube_api.core import errors, outcomes
+from podyard.kube_api.core.errors import ApiError
+from podyard.kube_api.core.served import Served
+from podyard.objects import secrets
+from podyard.objects.documents import Document, mapping
+from podyard.objects.kinds import Kind
+from podyard.proto import codec, subjects
+from podyard.proto.message import ObjectRef
+from podyard.proto.objects_api import (
+    ApplyRequest,
+    DeleteRequest,
+    EvictRequest,
+    Manner,
+    ObjectResult,
+    ObjectsReply,
+    RevealReply,
+    RevealRequest,
+    Validation,
+)
+from podyard.shell import door_requests
+
+ASK_S: Final = 30.0
+"""Seconds for one request to the api, its repeats included."""
+SEEN_S: Final = 10.0
+"""How long a write may take until it has come back: much longer than it does, or the answer is told without
+what others join to the object."""
+TRIES: Final = 5
+"""Versions that a patch is made from in a row. Source: apiserver/pkg/endpoints/handlers/patch.go,
+maxRetryWhenPatchConflicts."""
+
+Change = Callable[[Document], Document]
+"""From the object as it is shown to the one that is wanted; raises an `ApiError`."""
+
+
+class Options(NamedTuple):
+    """What a request says of how it is to be done."""
+
+    who: str
+    dry_run: bool = False
+    validation: Validation = "warn"
+
+
+class Outcome(NamedTuple):
+    """What became of a write."""
+
+    document: Document
+    """The object as it is now, or as it would be."""
+    warnings: tuple[str, ...] = ()
+    changed: bool = True
+
+
+class Known(NamedTuple):
+    """An object as this instance shows it, and the version that lies in the stream."""
+
+    document: Document
+    sequence: int
+
+
+class Writer:
+    """Writes for those who ask this instance."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        known: Callable[[ObjectKey], Known | None],
+        reached: Callable[[int], Any],
+    ) -> None:
+        """
+        :param known: an object as it is shown here; None: it is not there
+        :param reached: awaits that this instance has read so far
+        """
+        self._bus = bus
+        self._known = known
+        self._reached = reached
+
+    async def create(self, served: Served, document: Document, options: Options) -> Outcome:
+        """Create an object, which names its namespace, and itself or the beginning of its name.
+
+        :raises ApiError: it is not created
+        """
+        once = "" if mapping(document, "metadata").get("name") else "it would be created twice"
+        request = self._applying(document, options, create_only=True, manner="replace", expected=())
+        return await self._apply(served, request, _name(document), options, once=once)
+
+    async def change(
+        self, served: Served, key: ObjectKey, change: Change, options: Options, *, manner: Manner = "replace"
+    ) -> Outcome:
+        """Make something else of an object, of its next version if somebody is faster.
+
+        :param manner: `status` for the status alone
+        :raises ApiError: it is not changed, and why
+        """
+        for attempt in range(TRIES):
+            known = await self._shown(served, key, options.who)
+            wanted = change(known.document)
+            _check_version(served, key, wanted, known.document)
+            try:
+                return await self._put(served, wanted, known, options, manner)
+            except ApiError as error:
+                if error.reason != "Conflict" or attempt == TRIES - 1:
+                    raise
+            await self._behind()
+        raise AssertionError("the last try returned or raised")
+
+    async def delete(
+        self, served: Served, key: ObjectKey, *, uid: str, version: str, grace_s: int | None, options: Options
+    ) -> Document:
+        """Delete an object; returns it as it is last shown.
+
+        :param uid: the one that is meant; empty: whichever is there
+        :param version: the resourceVersion that is meant; empty: any
+        :param grace_s: seconds; None: the object's own
+        :raises ApiError: it is not deleted
+        """
+        known = self._found(served, key)
+        metadata = known.document["metadata"]
+        if uid and uid != metadata.get("uid"):
+            raise _precondition(served, key, "UID", uid, str(metadata.get("uid")))
+        if version and version != metadata.get("resourceVersion"):
+            raise _precondition(served, key, "ResourceVersion", version, str(metadata.get("resourceVersion")))
+        if options.dry_run:
+            return known.document
+        request = DeleteRequest(
+            objects=(ObjectRef(resource=key.resource, namespace=key.namespace, name=key.name, uid=metadata["uid"]),),
+            grace_period_s=grace_s,
+            who=options.who,
+            expected=(known.sequence,) if version else (),
+        )
+        result = await self._ask(subjects.OBJECTS_DELETE, request)
+        if result.outcome != "deleted":
+            raise _refused(result, served, key.name)
+        await self._seen(result.position)
+        now = self._known(key)
+        return now.document if now is not None and _uid(now.document) == metadata["uid"] else known.document
+
+    async def evict(self, served: Served, key: ObjectKey, *, uid: str, grace_s: int | None, options: Options) -> None:
+        """Evict a pod through its budgets.
+
+        :raises ApiError: it is not evicted, and why
+        """
+        self._found(served, key)
+        pod = ObjectRef(resource=key.resource, namespace=key.namespace, name=key.name, uid=uid)
+        request = EvictRequest(pods=(pod,), grace_period_s=grace_s, who=options.who, dry_run=options.dry_run)
+        result = await self._ask(subjects.OBJECTS_EVICT, request)
+        if result.outcome != "evicted":
+            raise _refused(result, served, key.name)
+
+    async def reveal(self, key: ObjectKey, who: str) -> Mapping[str, str]:
+        """The values of a Secret, in base64 by key.
+
+        :raises ApiError: the api does not show them
+        """
+        ref = ObjectRef(resource=key.resource, namespace=key.namespace, name=key.name)
+        payload = codec.encode(RevealRequest(secrets=(ref,), who=who))
+        reply = codec.decode(RevealReply, await self._answer(subjects.OBJECTS_REVEAL, payload, ""))
+        fault = reply.refused or (reply.secrets[0].fault if reply.secrets else "no answer about it")
+        if fault:
+            raise ApiError(500, "InternalError", f"Internal error occurred: the values are not shown: {fault}")
+        return reply.secrets[0].data
+
+    # ---- one request ---------------------------------------------------------------------------------------
+
+    def _found(self, served: Served, key: ObjectKey) -> Known:
+        known = self._known(key)
+        if known is None:
+            raise errors.not_found(served.resource, served.group, key.name)
+        return known
+
+    async def _shown(self, served: Served, key: ObjectKey, who: str) -> Known:
+        """An object as who changes it has to see it: a Secret with its values."""
+        known = self._found(served, key)
+        if key.resource == secrets.RESOURCE and known.document.get("data"):
+            known.document["data"] = {**known.document["data"], **await self.reveal(key, who)}
+        return known
+
+    async def _put(self, served: Served, document: Document, known: Known, options: Options, manner: Manner) -> Outcome:
+        request = self._applying(document, options, manner=manner, expected=(known.sequence,))
+        return await self._apply(served, request, _name(document), options)
+
+    def _applying(
+        self,
+        document: Document,
+        options: Options,
+        *,
+        manner: Manner,
+        expected: tuple[int, ...],
+        create_only: bool = False,
+    ) -> ApplyRequest:
+        return ApplyRequest(
+            objects=(msgspec.Raw(msgspec.json.encode(document)),),
+            who=options.who,
+            create_only=create_only,
+            dry_run=options.dry_run,
+            admitted=options.dry_run,
+            validation=options.validation,
+            manner=manner,
+            expected=expected,
+        )
+
+    async def _apply(
+        self, served: Served, request: ApplyRequest, name: str, options: Options, *, once: str = ""
+    ) -> Outcome:
+        result = await self._ask(subjects.OBJECTS_APPLY, request, once=once)
+        if result.outcome not in ("created", "configured", "unchanged"):
+            raise _refused(result, served, name)
+        if options.dry_run:
+            return Outcome(_rehearsed(result, request), result.warnings, changed=result.outcome != "unchanged")
+        await self._seen(result.position)
+        now = self._known(ObjectKey(result.resource, result.namespace, result.name))
+        if now is None:  # it came, and has gone again
+            raise errors.not_found(served.resource, served.group, result.name)
+        return Outcome(now.document, result.warnings, changed=result.outcome != "unchanged")
+
+    async def _ask(self, subject: str, request: msgspec.Struct, *, once: str = "") -> ObjectResult:
+        payload = await self._answer(subject, codec.encode(request), once)
+        reply = codec.decode(ObjectsReply, payload)
+        if reply.refused:
+            raise errors.bad_request(reply.refused)
+        return reply.results[0]
+
+    async def _answer(self, subject: str, payload: bytes, once: str) -> bytes:
+        try:
+            reply, _ = await door_requests.until_answered(self._bus, subject, payload, ASK_S, once)
+        except (BusError, door_requests.AskedOnce) as error:
+            raise ApiError(503, "ServiceUnavailable", f"the api did not answer: {error}", retry_after_s=1) from error
+        return reply.payload
+
+    async def _seen(self, position: int) -> None:
+        """Wait until this instance has read the write."""
+        with anyio.move_on_after(SEEN_S):
+            await self._reached(position)
+
+    async def _behind(self) -> None:
+        """Somebody else was faster: what he wrote is on its way here."""
+        await anyio.sleep(0.01)
+
+
+def _refused(result: ObjectResult, served: Served, name: str) -> ApiError:
+    return outcomes.refusal(result, kind=served.kind, group=served.group, resource=served.resource, name=name)
+
+
+def _rehearsed(result: ObjectResult, request: ApplyRequest) -> Document:
+    if result.admitted:
+        return msgspec.json.decode(result.admitted[0])
+    return msgspec.json.decode(request.objects[0])  # it stays as it is, or its values are nobody's business
+
+
+def _check_version(served: Served, key: ObjectKey, wanted: Document, now: Document) -> None:
+    """
+    :raises ApiError: 409, if the object is not of the version that was read
+    """
+    metadata, there = mapping(wanted, "metadata"), now["metadata"]
+    version = metadata.get("resourceVersion")
+    if version and version != there.get("resourceVersion"):
+        raise errors.conflict(
+            served.resource,
+            served.group,
+            key.name,
+            "the object has been modified; please apply your changes to the latest version and try again",
+        )
+    uid = metadata.get("uid")
+    if uid and uid != there.get("uid"):
+        raise _precondition(served, key, "UID", str(uid), str(there.get("uid")))
+
+
+def _precondition(served: Served, key: ObjectKey, what: str, given: str, found: str) -> ApiError:
+    """Source: apiserver/pkg/storage/interfaces.go, Preconditions.Check."""
+    meta = "UID in object meta" if what == "UID" else "ResourceVersion in object meta"
+    why = f"Precondition failed: {what} in precondition: {given}, {meta}: {found}"
+    return errors.conflict(served.resource, served.group, key.name, why)
+
+
+def _name(document: Document) -> str:
+    metadata = mapping(document, "metadata")
+    return str(metadata.get("name") or metadata.get("generateName") or "")
+
+
+def _uid(document: Document) -> str:
+    return str(mapping(document, "metadata").get("uid") or "")
+
+
+def key_of(kind: Kind, namespace: str, name: str) -> ObjectKey:
+    """Where an object of a kind lies."""
+    return ObjectKey(kind.resource, namespace if kind.namespaced or kind.custom else "", name)

@@ -1,0 +1,218 @@
+"""The Kubernetes API over HTTPS, with the api behind it."""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from tests.contract.kube_api.conftest import Clients
+
+Document = dict[str, Any]
+NAMESPACE = "/api/v1/namespaces/default"
+APPS = "/apis/apps/v1/namespaces/default"
+MERGE = {"Content-Type": "application/merge-patch+json"}
+
+
+def config(name: str, **data: str) -> Document:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+def deployment(name: str = "web", replicas: int = 2) -> Document:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": {"a": "b"}}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("token", "path", "code"),
+    [
+        ("", "/version", 200),
+        ("", "/livez", 200),
+        ("", "/api/v1/pods", 401),
+        ("", "/apis", 401),
+        ("wrong", "/api/v1/pods", 401),
+        ("a-stranger", "/api/v1/pods", 403),
+        ("a-reader", "/api/v1/pods", 200),
+        ("a-person", "/api/v1/pods", 200),
+    ],
+)
+async def test_nobody_reads_more_than_he_may(clients: Clients, token: str, path: str, code: int) -> None:
+    answer = await clients.ask("GET", path, token)
+    assert answer.status_code == code
+    if code >= 400:
+        assert (answer.json()["kind"], answer.json()["code"]) == ("Status", code)
+
+
+async def test_a_reader_writes_nothing_and_is_told_so_as_the_reference_does(clients: Clients) -> None:
+    refused = await clients.ask("POST", f"{NAMESPACE}/configmaps", "a-reader", json=config("c"))
+    assert (refused.status_code, refused.json()["message"]) == (
+        403,
+        'configmaps is forbidden: User "ray" cannot create resource "configmaps" in API group "" in the namespace "default"',
+    )
+    for token, allowed in (("a-reader", False), ("a-person", True)):
+        about = {"resourceAttributes": {"verb": "create", "resource": "pods", "namespace": "default"}}
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": about}
+        path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+        answer = await clients.ask("POST", path, token, json=review)
+        assert (answer.status_code, answer.json()["status"]["allowed"]) == (201, allowed)
+
+
+async def test_an_object_lives(clients: Clients) -> None:
+    path = f"{NAMESPACE}/configmaps"
+    made = await clients.create(path, config("c", x="1"))
+    assert made["metadata"]["uid"]
+    again = await clients.ask("POST", path, json=config("c"))
+    assert (again.status_code, again.json()["reason"]) == (409, "AlreadyExists")
+    found = (await clients.ask("GET", f"{path}/c")).json()
+    assert (found["data"], found["metadata"]["resourceVersion"]) == ({"x": "1"}, made["metadata"]["resourceVersion"])
+    patched = (await clients.ask("PATCH", f"{path}/c", headers=MERGE, content=b'{"data":{"y":"2"}}')).json()
+    assert patched["data"] == {"x": "1", "y": "2"}
+    old = await clients.ask("PUT", f"{path}/c", json=found)
+    assert (old.status_code, old.json()["reason"]) == (409, "Conflict")
+    assert "please apply your changes to the latest version" in old.json()["message"]
+    put = await clients.ask("PUT", f"{path}/c", json={**patched, "data": {"z": "3"}})
+    assert (put.status_code, put.json()["data"]) == (200, {"z": "3"})
+    gone = await clients.ask("DELETE", f"{path}/c")
+    assert (gone.status_code, gone.json()["status"]) == (200, "Success")
+    missing = await clients.ask("GET", f"{path}/c")
+    assert (missing.status_code, missing.json()["message"]) == (404, 'configmaps "c" not found')
+
+
+async def test_a_dry_run_writes_nothing_and_shows_what_it_would(clients: Clients) -> None:
+    answer = await clients.ask("POST", f"{APPS}/deployments?dryRun=All", json=deployment())
+    assert (answer.status_code, answer.json()["spec"]["revisionHistoryLimit"]) == (201, 10)
+    assert (await clients.ask("GET", f"{APPS}/deployments/web")).status_code == 404
+
+
+async def test_server_side_apply_creates_takes_turns_and_conflicts(clients: Clients) -> None:
+    async def apply(manager: str, document: Document, **query: str) -> Any:
+        headers = {"Content-Type": "application/apply-patch+yaml"}
+        params = {"fieldManager": manager, **query}
+        path = f"{APPS}/deployments/web"
+        return await clients.ask("PATCH", path, headers=headers, params=params, content=json.dumps(document))
+
+    assert (await apply("one", deployment())).status_code in (200, 201)
+    scaled = {**deployment(), "spec": {"replicas": 5}}
+    refused = await apply("two", scaled)
+    assert (refused.status_code, refused.json()["details"]["causes"][0]["field"]) == (409, ".spec.replicas")
+    forced = await apply("two", scaled, force="true")
+    assert forced.json()["spec"]["replicas"] == 5
+    assert {entry["manager"] for entry in forced.json()["metadata"]["managedFields"]} == {"one", "two"}
+
+
+async def test_a_scale_is_read_and_patched(clients: Clients) -> None:
+    await clients.create(f"{APPS}/deployments", deployment())
+    path = f"{APPS}/deployments/web/scale"
+    scale = (await clients.ask("GET", path)).json()
+    assert (scale["kind"], scale["spec"], scale["status"]["selector"]) == ("Scale", {"replicas": 2}, "a=b")
+    patched = await clients.ask("PATCH", path, headers=MERGE, content=b'{"spec":{"replicas":7}}')
+    assert patched.json()["spec"] == {"replicas": 7}
+    assert (await clients.ask("GET", f"{APPS}/deployments/web")).json()["spec"]["replicas"] == 7
+    below = await clients.ask("PATCH", path, headers=MERGE, content=b'{"spec":{"replicas":-1}}')
+    assert below.status_code == 422
+
+
+async def test_values_of_secrets_are_for_people_alone(clients: Clients) -> None:
+    value = base64.b64encode(b"hidden").decode()
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"k": value}}
+    await clients.create(f"{NAMESPACE}/secrets", secret)
+    for path in (f"{NAMESPACE}/secrets/s", f"{NAMESPACE}/secrets", "/api/v1/secrets?watch=true&timeoutSeconds=1"):
+        shown = (await clients.ask("GET", path)).text
+        hidden = (await clients.ask("GET", path, "a-reader")).text
+        assert (value in shown, value in hidden, '"k"' in hidden) == (True, False, True)
+    patched = await clients.ask(
+        "PATCH", f"{NAMESPACE}/secrets/s", headers=MERGE, content=b'{"metadata":{"labels":{"a":"b"}}}'
+    )
+    assert patched.status_code == 200
+    found = (await clients.ask("GET", f"{NAMESPACE}/secrets/s")).json()
+    assert (found["data"], found["metadata"]["labels"]) == ({"k": value}, {"a": "b"})
+
+
+async def test_a_watch_goes_on_from_a_list(clients: Clients) -> None:
+    await clients.create(f"{NAMESPACE}/configmaps", config("a"))
+    version = (await clients.ask("GET", f"{NAMESPACE}/configmaps")).json()["metadata"]["resourceVersion"]
+    await clients.create(f"{NAMESPACE}/configmaps", config("b"))
+    query = f"watch=true&resourceVersion={version}&timeoutSeconds=5"
+    told: list[tuple[str, str]] = []
+    async with clients.client() as client, client.stream("GET", f"{NAMESPACE}/configmaps?{query}") as answer:
+        assert answer.status_code == 200
+        async for line in answer.aiter_lines():
+            event = json.loads(line)
+            told.append((event["type"], event["object"]["metadata"]["name"]))
+            if len(told) == 1:
+                await clients.ask("DELETE", f"{NAMESPACE}/configmaps/a")
+            if len(told) == 2:
+                break
+    assert told == [("ADDED", "b"), ("DELETED", "a")]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content", "code"),
+    [
+        ("POST", f"{NAMESPACE}/configmaps", b"{", 400),
+        ("POST", f"{NAMESPACE}/configmaps", b'{"a":' * 2000 + b"1" + b"}" * 2000, 400),
+        ("POST", f"{NAMESPACE}/configmaps", b"[]", 400),
+        ("POST", f"{NAMESPACE}/configmaps", b'{"kind":"Secret","apiVersion":"v1","metadata":{"name":"x"}}', 400),
+        ("POST", f"{NAMESPACE}/configmaps", b" " * (3 * 1024 * 1024 + 1), 413),
+        ("POST", f"{NAMESPACE}/configmaps?dryRun=Some", b"{}", 400),
+        ("POST", f"{NAMESPACE}/configmaps?fieldValidation=Maybe", b"{}", 400),
+        ("GET", f"{NAMESPACE}/configmaps?limit=x", b"", 400),
+        ("GET", f"{NAMESPACE}/configmaps?resourceVersion=x", b"", 400),
+        ("GET", f"{NAMESPACE}/configmaps?labelSelector=%21%21", b"", 400),
+        ("GET", "/api/v1/ponds", b"", 404),
+        ("GET", "/api/v1/namespaces/default/pods/p/log", b"", 501),
+        ("GET", "/apis/metrics.k8s.io/v1beta1/nodes", b"", 501),
+        ("PUT", "/api/v1/nodes", b"{}", 405),
+        ("GET", f"{NAMESPACE}/configmaps?" + "&".join(f"a{at}=1" for at in range(400)), b"", 400),
+    ],
+    ids=lambda value: str(value)[:40] if isinstance(value, (str, int)) else None,
+)
+async def test_what_is_wrong_is_refused_with_a_status_and_others_are_answered(
+    clients: Clients, method: str, path: str, content: bytes, code: int
+) -> None:
+    headers = {"Content-Type": "application/json"}
+    answer = await clients.ask(method, path, content=content, headers=headers)
+    assert (answer.status_code, answer.json()["kind"], answer.json()["code"]) == (code, "Status", code)
+    assert answer.json()["message"]
+    assert (await clients.ask("GET", f"{NAMESPACE}/configmaps")).status_code == 200
+
+
+async def test_a_patch_in_an_unknown_language_is_refused(clients: Clients) -> None:
+    await clients.create(f"{NAMESPACE}/configmaps", config("c"))
+    answer = await clients.ask(
+        "PATCH", f"{NAMESPACE}/configmaps/c", content=b"{}", headers={"Content-Type": "text/plain"}
+    )
+    assert (answer.status_code, answer.json()["reason"]) == (415, "UnsupportedMediaType")
+
+
+async def test_a_kind_is_served_as_soon_as_it_is_defined(clients: Clients) -> None:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "ponds.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "ponds", "kind": "Pond"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+    path = "/apis/example.com/v1/namespaces/default/ponds"
+    assert (await clients.ask("GET", path)).status_code == 404
+    await clients.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+    assert (await clients.ask("GET", "/apis/example.com/v1")).json()["resources"][0]["name"] == "ponds"
+    await clients.create(path, {"apiVersion": "example.com/v1", "kind": "Pond", "metadata": {"name": "p"}, "deep": 3})
+    listed = (await clients.ask("GET", path)).json()
+    assert (listed["kind"], listed["items"][0]["deep"]) == ("PondList", 3)
+
+
+async def test_a_collection_is_deleted_by_its_labels(clients: Clients) -> None:
+    for name, labels in (("a", {"x": "1"}), ("b", {"x": "2"}), ("c", {"x": "1"})):
+        document = config(name)
+        document["metadata"]["labels"] = labels
+        await clients.create(f"{NAMESPACE}/configmaps", document)
+    assert (await clients.ask("DELETE", f"{NAMESPACE}/configmaps?labelSelector=x%3D1")).status_code == 200
+    left = (await clients.ask("GET", f"{NAMESPACE}/configmaps")).json()["items"]
+    assert [one["metadata"]["name"] for one in left] == ["b"]
