@@ -55,11 +55,7 @@ class Changing:
         :raises ApiError: it is not created
         """
         served, asked = change.served, change.asked
-        document = bodies.document(change.body, change.media)
-        _check_kind(document, served.api_version, served.kind)
-        metadata = document.setdefault("metadata", {})
-        if not is_mapping(metadata):
-            raise errors.bad_request("metadata: expected a mapping")
+        document, metadata = _object(change)
         if not metadata.get("name") and not metadata.get("generateName"):
             raise errors.bad_request("name or generateName is required")
         if metadata.get("resourceVersion"):
@@ -73,11 +69,7 @@ class Changing:
         :raises ApiError: it is not replaced
         """
         served, asked = change.served, change.asked
-        document = bodies.document(change.body, change.media)
-        _check_kind(document, served.api_version, served.kind)
-        metadata = document.setdefault("metadata", {})
-        if not is_mapping(metadata):
-            raise errors.bad_request("metadata: expected a mapping")
+        document, metadata = _object(change)
         given = metadata.setdefault("name", asked.name)
         if given != asked.name:
             raise errors.bad_request(
@@ -260,6 +252,19 @@ def deleted(served: Served, document: Document) -> Document:
     details["uid"] = metadata.get("uid", "")
     told = {key: value for key, value in details.items() if value}
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": told}
+
+
+def _object(change: Change) -> tuple[Document, Document]:
+    """The object in the body, and its metadata.
+
+    :raises ApiError: 400, 415: there is none, or one of another kind
+    """
+    document = bodies.document(change.body, change.media)
+    _check_kind(document, change.served.api_version, change.served.kind)
+    metadata = document.setdefault("metadata", {})
+    if not is_mapping(metadata):
+        raise errors.bad_request("metadata: expected a mapping")
+    return document, metadata
 
 
 def _check_kind(document: Document, api_version: str, kind: str) -> None:

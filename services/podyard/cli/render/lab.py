@@ -93,5 +93,6 @@ def next_steps(nodes: int) -> list[str]:
         "  podyard get pods -A -o wide",
         "  podyard explain pod NAME",
         "  podyard watch",
+        "  podyard kubeconfig > kubeconfig    (kubectl --kubeconfig kubeconfig get pods)",
         "Ctrl-C ends everything.",
     ]
