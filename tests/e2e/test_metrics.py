@@ -87,7 +87,7 @@ async def test_every_family_of_the_page_is_shown(here: Stand, accept: str) -> No
     found = shown()
     for service, text in (await scraped(here, accept)).items():
         kinds = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
-        families = [*found[service], *found[EVERY], *(() if service == "api" else found[CORED])]
+        families = [*found[service], *found[EVERY], *(() if service in ("api", "kube_api") else found[CORED])]
         families += found[EVENTS] if service in SEND_EVENTS else ()
         told = {_told(one, accept) for one in families}
         assert told <= kinds, service

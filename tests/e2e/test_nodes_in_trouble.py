@@ -23,11 +23,11 @@ from tests.support.lasting import Lasting
 from tests.support.objects import Document
 from tests.support.otlp_sink import Ids, OtlpSink, SinkSpan
 
-GRACE_S: Final = 3.0
-"""How long a node may be silent."""
+GRACE_S: Final = 6.0
+"""How long a node may be silent: several times what an agent takes to start again."""
 TRANSITION_S: Final = 1.0
 """How long a pressure condition stays after it was last observed."""
-OUTAGE_S: Final = 4.0
+OUTAGE_S: Final = 7.5
 """Of all of NATS: longer than a node may be silent, and than it takes to see that it was."""
 NODES: Final = 50
 SOON: Final = {

@@ -74,6 +74,7 @@ class Play:
     async def _api_between_write_and_answer(self, step: Step) -> None:
         async with self._acting(step):
             await self._until("a node stored", lambda: self._here.seen.view.nodes)
+            self._here.lab.child("kube_api").kill()  # nobody of the story asks it: it only has to come back
             await self.kill("api")
 
     async def _binder_between_commit_and_answer(self, step: Step) -> None:

@@ -53,14 +53,8 @@ NODE_2: Final = {
     "usage.node-2",
 }
 STATUSES: Final = {one for one in NODE_1 | NODE_2 if one.startswith("cluster.")}
-OPEN: Final = {
-    "svc.objects.apply",
-    "svc.objects.delete",
-    "svc.objects.evict",
-    "svc.queue.list",
-    "svc.queue.would",
-    "svc.scheduler.would",
-}
+ASKING: Final = {"svc.objects.apply", "svc.objects.delete", "svc.objects.evict"}
+OPEN: Final = ASKING | {"svc.queue.list", "svc.queue.would", "svc.scheduler.would"}
 SCHEDULING: Final = {
     "svc.queue.pop",
     "svc.queue.done",
@@ -98,7 +92,7 @@ HARMFUL: Final = {
 }
 PURGE_DECISIONS: Final = {"$JS.API.STREAM.PURGE.DECISIONS"}
 LEADERS: Final = ("queue", "binder", "descheduler", "workloads", "node_agent")
-SERVICES: Final = (*LEADERS, "api", "scheduler", "cli", "bridge")
+SERVICES: Final = (*LEADERS, "api", "kube_api", "scheduler", "cli", "bridge")
 
 
 def reading(*names: str, api: str = "$JS.API") -> set[str]:
@@ -130,6 +124,7 @@ RACK1_LEASE: Final = next(subject for subject in RACK1.publishes if subject.star
 
 MAY: Final[dict[str, set[str]]] = {
     "api": OBJECTS | USAGES | reading("CLUSTER") | WORDS | dead("api"),
+    "kube_api": ASKING | REVEAL | reading("CLUSTER") | WORDS | dead("kube_api"),
     "queue": NOMINATIONS | DECISIONS | REQUEUES | PURGE_DECISIONS | reading("CLUSTER", "DECISIONS") | leading("queue")
     | WORDS | dead("queue"),
     "scheduler": SCHEDULING | BIND | DECISIONS | PODS | reading("CLUSTER") | WORDS | dead("scheduler"),
@@ -158,6 +153,7 @@ PROBES: Final = sorted(
 ASKED: Final = {"svc.agents.node-1.preview", "svc.agents.node-2.preview"}
 LISTENING: Final[dict[str, set[str]]] = {
     "api": {"svc.objects.apply", "svc.objects.apply.*", "svc.objects.reveal", "$SRV.PING"},
+    "kube_api": {"$SRV.PING"},
     "queue": {"svc.queue.pop", "svc.queue.*", "events.>", "leases.queue", "$SRV.PING"},
     "scheduler": {"svc.scheduler.would", "$SRV.PING"},
     "binder": {"svc.binder.bind", "leases.binder", "$SRV.PING"},
