@@ -13,9 +13,10 @@ from podyard.runtime import ports
 from tests.compose import engine, images, readme
 from tests.compose.engine import Engine, NoEngineError
 from tests.compose.stack import Stack
-from tests.jaeger.binary import NoJaegerError, find
+from tests.jaeger.binary import find
 from tests.prometheus import binary as prometheus
 from tests.prometheus.binary import NoPrometheusError
+from tests.support.go_programs import NoProgramError
 
 CA_BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
 PORTS: Final = ("PODYARD_NATS_PORT", "PODYARD_JAEGER_PORT", "PODYARD_OTLP_PORT", "PODYARD_PROMETHEUS_PORT")
@@ -41,7 +42,7 @@ def environment(docker: Engine) -> dict[str, str]:
     own."""
     try:
         made = images.make(docker, find(), prometheus.find().prometheus)
-    except (NoEngineError, NoJaegerError, NoPrometheusError) as error:
+    except (NoEngineError, NoProgramError, NoPrometheusError) as error:
         pytest.fail(str(error), pytrace=False)
     return {
         "COMPOSE_PROJECT_NAME": PROJECT,

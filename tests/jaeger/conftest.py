@@ -15,8 +15,9 @@ from podyard.cli.demo.theatre import options
 from podyard.cli.jaeger.api import Jaeger
 from podyard.cli.lab.lab import running_lab
 from tests.e2e.stage import READY_S
-from tests.jaeger.binary import NoJaegerError, find
+from tests.jaeger.binary import find
 from tests.jaeger.server import JaegerServer, running
+from tests.support.go_programs import NoProgramError
 from tests.support.holding import held
 
 PATIENCE_S = 60.0
@@ -27,7 +28,7 @@ def program() -> Path:
     """Without it the tests fail, with the reason."""
     try:
         return find()
-    except NoJaegerError as error:
+    except NoProgramError as error:
         pytest.fail(str(error), pytrace=False)
 
 
