@@ -27,8 +27,8 @@ export PYTHONDONTWRITEBYTECODE :=
 # Where `make release` puts wheel and sdist.
 DIST := dist
 
-.PHONY: help setup demo up test test-all test-unit test-contract test-e2e test-counts test-conformance test-explore test-simulation test-faults test-jaeger test-prometheus test-compose test-release test-kubernetes test-upgrade test-unit-3.13 release verify verify-format verify-lint verify-types verify-layers \
-	verify-schema format schema reference pictures kinds flags lock bench clean
+.PHONY: help setup demo up test test-all test-unit test-contract test-e2e test-counts test-conformance test-explore test-simulation test-faults test-jaeger test-prometheus test-kube test-compose test-release test-kubernetes test-upgrade test-unit-3.13 release verify verify-format verify-lint verify-types verify-layers \
+	verify-schema format schema reference kube-answers pictures kinds flags lock bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z0-9.-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9.-]+):.*## /\1\t/' | expand -t 18
@@ -112,6 +112,10 @@ test-prometheus: setup ## dashboards and alerts in a real Prometheus that scrape
 	@$(BIN)/python -m tests.prometheus.binary
 	$(PYTEST) tests/prometheus --timeout 300 $(ARGS)
 
+test-kube: setup ## kubectl's answers from a lab, compared with those of Kubernetes' own API server, which are kept: KUBERNETES_BIN_DIR, or kubectl built once with Go
+	@$(BIN)/python -m tests.kube.binaries
+	$(PYTEST) tests/kube $(ARGS)
+
 test-compose: setup ## docker compose for real; installs and starts an engine where there is none (Debian, root)
 	@$(BIN)/python -m tests.jaeger.binary
 	@$(BIN)/python -m tests.prometheus.binary
@@ -158,6 +162,11 @@ pictures: setup ## the pictures of README, taken of a lab and a real Jaeger: JAE
 
 kinds: setup ## write the tables of Kubernetes' types (fields, keys of lists, patches, kinds, numbers) from its release: needs Go; ARGS=--check compares
 	$(BIN)/python -m tools.kinds libs/podyard/objects $(ARGS)
+
+kube-answers: setup ## what Kubernetes' own control plane answers kubectl and says of itself, asked anew: etcd, API server, controllers and scheduler, KUBERNETES_BIN_DIR, or built once with Go
+	@$(BIN)/python -m tests.kube.binaries kubectl etcd kube-apiserver kube-controller-manager kube-scheduler
+	$(BIN)/python -m tests.kube.reference.facts
+	$(BIN)/python -m tests.kube.side_by_side --record $(ARGS)
 
 lock: setup ## resolve the dependencies anew: versions and hashes, no addresses
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade pyproject.toml -o requirements/runtime.txt

@@ -1,0 +1,35 @@
+"""kubectl, and a lab that it is let into."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.e2e import played
+from tests.e2e.stage import cli
+from tests.kube import binaries
+from tests.kube.reference.control_plane import NODES
+from tests.support.go_programs import NoProgramError
+from tests.support.holding import held
+
+
+@pytest.fixture(scope="session")
+def kubectl() -> Path:
+    """Without it the tests fail, with the reason."""
+    try:
+        return binaries.find(binaries.KUBECTL)
+    except NoProgramError as error:
+        pytest.fail(str(error), pytrace=False)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def lab_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Path]:
+    """Of a lab with as many nodes as the reference had, as `podyard kubeconfig` prints it."""
+    folder = tmp_path_factory.mktemp("lab")
+    async with held(played.lab(["up", "--nodes", str(NODES)], folder)) as url:
+        done = await cli("kubeconfig", url=url)
+        assert done.code == 0, done.err
+        path = folder / "kubeconfig"
+        path.write_text(done.out, encoding="utf-8")
+        yield path

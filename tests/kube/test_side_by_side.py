@@ -1,0 +1,22 @@
+"""A lab answers kubectl as the reference did: scripts, and the answers that are kept of them."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.kube.side_by_side import recorded, running, script
+from tests.kube.side_by_side.comparing import pairs
+from tests.kube.side_by_side.running import Target
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", script.names())
+def test_a_lab_answers_as_the_reference_did(name: str, kubectl: Path, lab_kubeconfig: Path) -> None:
+    asked = script.load(name)
+    given = running.run(asked, Target(kubectl, lab_kubeconfig))
+    found = list(pairs(asked, recorded.load()[name], given))
+    wrong = [pair for pair in found if not pair.same and not pair.step.differs]
+    told = "\n\n".join("\n".join((pair.title, *pair.differences())) for pair in wrong)
+    assert not wrong, f"{len(wrong)} of {len(found)} steps differ (- the reference, + the lab)\n{told}"
+    alike = [pair.title for pair in found if pair.same and pair.step.differs]
+    assert not alike, f"they differ no more: {alike}"
