@@ -154,9 +154,10 @@ class _Kubectl:
                         return _Done(0, said, "")
                 return _Done(TOO_LONG, said, "" if process.stderr is None else process.stderr.read())
             finally:
-                watchdog.cancel()
                 for helper in helpers:
                     helper.join()
+                process.wait()
+                watchdog.cancel()
 
     def _meanwhile(self, commands: Sequence[str]) -> None:
         for command in commands:
