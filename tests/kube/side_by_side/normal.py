@@ -20,12 +20,14 @@ _RULES: Final = tuple(
         (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)", "<time>"),
         (r"\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}", "<time>"),
         (r"(?m)^[EIW]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ (\S+?):\d+\]", r"<log \1>"),
-        (r'((?:r|lastSyncR)esourceVersion"?: ?)"\d+"', r'\1"<version>"'),
+        (r'(resourceVersion(?:\\?")?: ?\\?")\d+', r"\1<version>"),
+        (r"(Resource Version: +)\d+", r"\1<version>"),
+        (r'("continue": ?)"\w+=*"', r'\1"<continue>"'),
         (r"\b127\.0\.0\.1:\d+|\blocalhost:\d+", "<server>"),
         (r"\b10\.\d+\.\d+\.\d+\b", "<address>"),
         # files that kubectl hands to diff and to the editor, and how diff says their age
         (r"/(LIVE|MERGED|kubectl-edit)-\d+", r"/\1-<id>"),
-        (r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}", "<time>"),
+        (r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)? [+-]\d{4}", "<time>"),
         (rf"-[{HASHED}]{{6,10}}-[{RANDOM}]{{5}}\b", "-<hash>-<id>"),
         (rf"-[{HASHED}]{{6,10}}\b", "-<hash>"),
         (rf"((?:pod-template|controller-revision)-hash(?:=|\"?: \"?))[{HASHED}]{{6,10}}\b", r"\1<hash>"),
@@ -51,7 +53,7 @@ def lines(text: str, mask: Sequence[str] = ()) -> list[str]:
     for expression, instead in _RULES:
         text = expression.sub(instead, text)
     for expression in mask:
-        text = re.sub(expression, "<masked>", text)
+        text = re.sub(expression, "<masked>", text, flags=re.MULTILINE)
     return list(_without_ages(text.splitlines()))
 
 

@@ -95,6 +95,8 @@ class _Kubectl:
 
     def answer(self, step: Step) -> Answer:
         done = self._until(step) if step.until else self._interrupted(step) if step.ends else self._run(step)
+        here = str(self._folder)
+        done = done._replace(out=done.out.replace(here, "<folder>"), err=done.err.replace(here, "<folder>"))
         return Answer(step.run, *_counting(step, done))
 
     def once(self, words: Sequence[str], stdin: str = "", within_s: float = 60, editor: str = "") -> _Done:
