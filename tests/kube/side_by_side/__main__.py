@@ -8,7 +8,7 @@ run; WANTED may also be `recorded`: the answers that are kept. Both targets have
 
     python -m tests.kube.side_by_side --record
 
-asks the reference twice, and keeps its answers if they are the same both times.
+asks the reference twice, and keeps the answers of each script that are the same both times.
 """
 
 import argparse
@@ -66,13 +66,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _record(console: Console, scripts: Sequence[script.Script]) -> int:
     first, second = (_answers(console, REFERENCE, scripts) for _ in range(2))
-    differs = _tell(console, scripts, first, second, every=False)
-    if not differs:
-        kept = recorded.load() if recorded.FILE.exists() else {}
-        there = {name: kept[name] for name in script.names() if name in kept}
-        recorded.FILE.write_bytes(recorded.pack(recorded.document({**there, **first})))
-        console.print(f"{recorded.FILE}: {recorded.FILE.stat().st_size} bytes")
-    return differs
+    kept = recorded.load() if recorded.FILE.exists() else {}
+    alike = {name: answers for name, answers in first.items() if answers == second[name]}
+    found = {name: alike.get(name) or kept.get(name) for name in script.names()}
+    recorded.FILE.write_bytes(recorded.pack(recorded.document({name: one for name, one in found.items() if one})))
+    console.print(f"{recorded.FILE}: {recorded.FILE.stat().st_size} bytes, {len(alike)} scripts asked anew")
+    return _tell(console, scripts, first, second, every=False)
 
 
 def _answers(console: Console, target: str, scripts: Sequence[script.Script]) -> Answers:
