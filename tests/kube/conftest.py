@@ -1,13 +1,15 @@
 """kubectl, and a lab that it is let into."""
 
+import os
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import anyio
 import pytest
 import pytest_asyncio
 
 from tests.e2e import played
-from tests.e2e.stage import cli
 from tests.kube import binaries
 from tests.kube.reference.control_plane import NODES
 from tests.support.go_programs import NoProgramError
@@ -27,9 +29,10 @@ def kubectl() -> Path:
 async def lab_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Path]:
     """Of a lab with as many nodes as the reference had, as `podyard kubeconfig` prints it."""
     folder = tmp_path_factory.mktemp("lab")
-    async with held(played.lab(["up", "--nodes", str(NODES)], folder)) as url:
-        done = await cli("kubeconfig", url=url)
-        assert done.code == 0, done.err
+    async with held(played.lab(["up", "--nodes", str(NODES)], folder)):
+        command = [sys.executable, "-m", "podyard.cli", "kubeconfig"]
+        known = {**os.environ, "PODYARD_STATE_DIR": str(folder), "NO_COLOR": "1"}
+        done = await anyio.run_process(command, env=known, stderr=None)
         path = folder / "kubeconfig"
-        path.write_text(done.out, encoding="utf-8")
+        path.write_bytes(done.stdout)
         yield path
