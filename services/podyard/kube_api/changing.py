@@ -167,7 +167,7 @@ class Changing:
             grace_s=_whole(options.get("gracePeriodSeconds")),
             options=change.options,
         )
-        return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+        return {**succeeded(), "code": 201}
 
     # ---- who manages which field ---------------------------------------------------------------------------
 
@@ -250,8 +250,18 @@ def deleted(served: Served, document: Document) -> Document:
     metadata = mapping(document, "metadata")
     details: dict[str, Any] = {"name": metadata.get("name", ""), "group": served.group, "kind": served.resource}
     details["uid"] = metadata.get("uid", "")
-    told = {key: value for key, value in details.items() if value}
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": told}
+    return succeeded({key: value for key, value in details.items() if value})
+
+
+def succeeded(details: Document | None = None) -> Document:
+    """The `Status` of what was done.
+
+    :param details: what it was done to
+    """
+    found: Document = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    if details:
+        found["details"] = details
+    return found
 
 
 def _object(change: Change) -> tuple[Document, Document]:

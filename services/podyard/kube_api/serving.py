@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from podyard.kube_api import bodies
-from podyard.kube_api.changing import Change, Changing
+from podyard.kube_api.changing import Change, Changing, succeeded
 from podyard.kube_api.core import access, discovery, errors, paths, scaling
 from podyard.kube_api.core.access import Access, Identity, Wish
 from podyard.kube_api.core.catalogue import Catalogue
@@ -238,7 +238,7 @@ class Api:
                 return _json(await self._delete_all(change, query))
 
     async def _delete_all(self, change: Change, query: Query) -> Document:
-        """DELETE of a collection: what was there is answered, as a list."""
+        """DELETE of a collection: what is answered once all of it is deleted."""
         items = self._reading.selected(change.served, change.asked, query)
         for item in items:
             try:
@@ -246,14 +246,7 @@ class Api:
             except ApiError as error:
                 if error.reason != "NotFound":
                     raise
-        served = change.served
-        return {
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Success",
-            "details": {"group": served.group, "kind": served.resource},
-        }
+        return succeeded({"group": change.served.group, "kind": change.served.resource})
 
     def _of_oneself(self, change: Change, identity: Identity) -> Document:
         """What somebody asks of himself: who he is, and whether he may."""
@@ -262,8 +255,7 @@ class Api:
         if kind == "SelfSubjectReview":
             about = {"username": identity.user, "groups": sorted(identity.groups)}
             return {**document, "kind": kind, "apiVersion": change.served.api_version, "status": {"userInfo": about}}
-        allowed, reason = self._access.review(identity, document)
-        status = {"allowed": allowed, **({"reason": reason} if reason else {})}
+        status = {"allowed": self._access.review(identity, document)}
         return {**document, "kind": kind, "apiVersion": change.served.api_version, "status": status}
 
 

@@ -62,7 +62,6 @@ class Outcome(NamedTuple):
     document: Document
     """The object as it is now, or as it would be."""
     warnings: tuple[str, ...] = ()
-    changed: bool = True
 
 
 class Known(NamedTuple):
@@ -220,12 +219,12 @@ class Writer:
         if result.outcome not in ("created", "configured", "unchanged"):
             raise _refused(result, served, name)
         if options.dry_run:
-            return Outcome(_rehearsed(result, request), result.warnings, changed=result.outcome != "unchanged")
+            return Outcome(_rehearsed(result, request), result.warnings)
         await self._seen(result.position)
         now = self._known(ObjectKey(result.resource, result.namespace, result.name))
         if now is None:  # it came, and has gone again
             raise errors.not_found(served.resource, served.group, result.name)
-        return Outcome(now.document, result.warnings, changed=result.outcome != "unchanged")
+        return Outcome(now.document, result.warnings)
 
     async def _ask(self, subject: str, request: msgspec.Struct, *, once: str = "") -> ObjectResult:
         payload = await self._answer(subject, codec.encode(request), once)

@@ -59,8 +59,8 @@ class Access:
         """Whether somebody is shown the values of Secrets; others see that there are some."""
         return not self._people.isdisjoint(identity.groups)
 
-    def review(self, identity: Identity, asked: Document) -> tuple[bool, str]:
-        """Whether somebody may do what a SelfSubjectAccessReview asks for, and why."""
+    def review(self, identity: Identity, asked: Document) -> bool:
+        """Whether somebody may do what a SelfSubjectAccessReview asks for."""
         spec = mapping(asked, "spec")
         about, path = mapping(spec, "resourceAttributes"), mapping(spec, "nonResourceAttributes")
         wish = (
@@ -73,7 +73,7 @@ class Access:
                 )
             )
         )
-        return self.may(identity, wish), ""
+        return self.may(identity, wish)
 
     def check(self, identity: Identity, wish: Wish) -> None:
         """
