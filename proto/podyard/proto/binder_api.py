@@ -14,6 +14,9 @@ POSITION_WAIT_S: Final = 5.0
 scheduler for that of its pop or its retry: a view that is so far behind is no good for now. A request's own
 time-out is no longer."""
 
+NODE_GONE: Final = "nodeGone"
+"""Cause of a refusal: the node does not exist, or says no without a plugin's name."""
+
 BindResult: TypeAlias = Literal["bound", "alreadyBound", "conflict", "gone", "error", "waiting"]
 """bound: this attempt's binding is durable. alreadyBound: another attempt's is (`node` says where). conflict:
 the node does not take the pod at the binder's position. gone: the pod or its uid is no more. error: see
@@ -50,6 +53,13 @@ class Decision(Message, frozen=True, kw_only=True):
     withdrawn: Annotated[
         bool,
         Meta(description="the scheduler wants it no more (preempted while it waited): refused unless it is durable"),
+    ] = False
+    foreign: Annotated[
+        bool,
+        Meta(
+            description="somebody else's scheduler decided: judged by the profile of that name, if there is none by "
+            "the one named default-scheduler, else the first; no extender is asked to bind"
+        ),
     ] = False
 
 

@@ -7,5 +7,5 @@ alone admits.
 
 Modules: `core` is what the rules of the API say, pure; `service` is the process, `serving` the application,
 `reading` and `changing` answer requests, `bodies` is what comes with them, `writing` asks the api,
-`instruments` counts, `settings` says what can be set.
+`binding` the binder, `instruments` counts, `settings` says what can be set.
 """

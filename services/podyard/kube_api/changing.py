@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from podyard.cluster.keys import ObjectKey
+from podyard.cluster.pods import PodView
 from podyard.kube_api import bodies
-from podyard.kube_api.core import errors, scaling
+from podyard.kube_api.binding import Binding
+from podyard.kube_api.core import bindings, errors, scaling
 from podyard.kube_api.core.errors import ApiError
 from podyard.kube_api.core.patching.applying import apply, tracked
 from podyard.kube_api.core.patching.json_patch import json_patch
@@ -19,6 +21,7 @@ from podyard.kube_api.core.served import Served, Subresource
 from podyard.kube_api.writing import Options, Outcome, Writer, key_of
 from podyard.objects import times
 from podyard.objects.documents import Document, is_mapping, mapping
+from podyard.proto import subjects
 
 
 class Change(NamedTuple):
@@ -44,9 +47,20 @@ class Change(NamedTuple):
 class Changing:
     """Answers requests that change something."""
 
-    def __init__(self, writer: Writer, now: Callable[[], float]) -> None:
-        """:param now: seconds since 1970, UTC"""
+    def __init__(
+        self,
+        writer: Writer,
+        binding: Binding,
+        pod: Callable[[str, str], PodView | None],
+        now: Callable[[], float],
+    ) -> None:
+        """
+        :param pod: that is known by namespace and name
+        :param now: seconds since 1970, UTC
+        """
         self._writer = writer
+        self._binding = binding
+        self._pod = pod
         self._now = now
 
     async def create(self, change: Change) -> Outcome:
@@ -167,6 +181,27 @@ class Changing:
             grace_s=_whole(options.get("gracePeriodSeconds")),
             options=change.options,
         )
+        return {**succeeded(), "code": 201}
+
+    async def bind(self, change: Change) -> Document:
+        """POST of a binding, as somebody else's scheduler decided.
+
+        :raises ApiError: the pod is not bound
+        """
+        asked = change.asked
+        wanted = bindings.read(bodies.document(change.body, change.media), asked.name)
+        if change.options.dry_run:
+            told = "a binding is not rehearsed: what a node takes is judged when it is bound"
+            raise ApiError(501, "NotImplemented", told)
+        pod = self._pod(asked.namespace, wanted.name)
+        if pod is None:
+            raise errors.not_found(subjects.PODS, "", wanted.name)
+        pods, key = change.served._replace(resource=subjects.PODS), ObjectKey(subjects.PODS, *pod.key)
+        self._writer.check(pods, key, wanted.uid, wanted.version)
+        refused = bindings.against(pod)
+        if refused is not None:
+            raise refused
+        await self._binding.bind(pod, wanted.node, change.options.who)
         return {**succeeded(), "code": 201}
 
     # ---- who manages which field ---------------------------------------------------------------------------

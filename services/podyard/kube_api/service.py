@@ -8,10 +8,12 @@ from typing import Final
 
 import anyio
 
+from podyard.cluster import intents
 from podyard.cluster.changes import Change
 from podyard.cluster.keys import ObjectKey
+from podyard.kube_api.binding import Binding
 from podyard.kube_api.changing import Changing
-from podyard.kube_api.core import discovery
+from podyard.kube_api.core import bindings, discovery
 from podyard.kube_api.core.access import Access
 from podyard.kube_api.core.catalogue import Catalogue
 from podyard.kube_api.core.openapi import OpenApi
@@ -77,7 +79,18 @@ async def main(service: Service[KubeApiSettings]) -> None:
         catalogue=definitions.served,
         reading=answers,
         instruments=instruments,
-        changing=Changing(writer, service.clock.now),
+        changing=Changing(
+            writer,
+            Binding(
+                service.bus,
+                service.session,
+                followed.informer.reached,
+                lambda pod, node: bindings.decided_at(pod, node, lambda key: _sequence(store, key)),
+                service.clock.now,
+            ),
+            lambda namespace, name: store.objects.view.pods.get((namespace, name)),
+            service.clock.now,
+        ),
         health=service.health,
         version=discovery.version(importlib.metadata.version("podyard"), _platform()),
         address=lambda: address,
@@ -128,6 +141,10 @@ def _known(store: Store, key: ObjectKey) -> Known | None:
     document = store.objects.document(key)
     document["metadata"]["resourceVersion"] = str(item.version)
     return Known(document, stored.sequence)
+
+
+def _sequence(store: Store, key: ObjectKey) -> int:
+    return intents.sequence_of(store.objects.documents.stored(key))
 
 
 def _secure(settings: KubeApiSettings) -> SecureSettings:

@@ -20,6 +20,7 @@ from podyard.kube_api import bodies
 from podyard.kube_api.changing import Change, Changing, succeeded
 from podyard.kube_api.core import access, discovery, errors, paths, scaling
 from podyard.kube_api.core.access import Access, Identity, Wish
+from podyard.kube_api.core.bindings import BINDING, BINDINGS
 from podyard.kube_api.core.catalogue import Catalogue
 from podyard.kube_api.core.errors import ApiError
 from podyard.kube_api.core.media import Page
@@ -48,7 +49,6 @@ SEND_S: Final = 30.0
 CHANGES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 _HEADERS: Final = {"Cache-Control": "no-cache, private"}
 
-_UNBOUND: Final = "the binder judges decisions of Podyard's schedulers alone"
 _ELSEWHERE: Final = {"events": "events are not served here: `podyard get events` shows them"}
 _ELSEWHERE_METRICS: Final = "metrics are not served here: `podyard get nodes` says how full nodes are"
 
@@ -206,7 +206,7 @@ class Api:
             raise paths.nowhere()
         if asked.namespace and not served.namespaced:
             raise paths.nowhere()
-        if served.stored is None and served.resource not in access.ASKED:
+        if served.stored is None and served.resource not in (*access.ASKED, BINDINGS):
             raise ApiError(501, "NotImplemented", _ELSEWHERE.get(served.resource, _ELSEWHERE_METRICS))
         return served
 
@@ -214,6 +214,8 @@ class Api:
         self, request: Request, asked: Asked, served: Served, query: Query, identity: Identity
     ) -> Response:
         change = await _read(request, asked, served, query, identity)
+        if served.resource == BINDINGS or asked.subresource == BINDING:
+            return _json(await self._changing.bind(change), 201)
         if served.stored is None:
             return _json(self._of_oneself(change, identity), 201)
         part = served.subresource(asked.subresource) if asked.subresource else None
@@ -223,8 +225,6 @@ class Api:
             return _json(await self._changing.scale(change, part))
         if part is not None and part.name == "status" and served.resource == subjects.PODS:
             raise ApiError(501, "NotImplemented", "pods/status is not written here: the agents of nodes keep it")
-        if part is not None and part.name != "status":
-            raise ApiError(501, "NotImplemented", f"{asked.resource}/{part.name} is not served here: {_UNBOUND}")
         match asked.verb:
             case "create":
                 return _written(await self._changing.create(change), 201)

@@ -127,12 +127,8 @@ class Writer:
         :param grace_s: seconds; None: the object's own
         :raises ApiError: it is not deleted
         """
-        known = self._found(served, key)
+        known = self.check(served, key, uid, version)
         metadata = known.document["metadata"]
-        if uid and uid != metadata.get("uid"):
-            raise _precondition(served, key, "UID", uid, str(metadata.get("uid")))
-        if version and version != metadata.get("resourceVersion"):
-            raise _precondition(served, key, "ResourceVersion", version, str(metadata.get("resourceVersion")))
         if options.dry_run:
             return known.document
         request = DeleteRequest(
@@ -147,6 +143,21 @@ class Writer:
         await self._seen(result.position)
         now = self._known(key)
         return now.document if now is not None and _uid(now.document) == metadata["uid"] else known.document
+
+    def check(self, served: Served, key: ObjectKey, uid: str, version: str) -> Known:
+        """The object, if it is the one that is meant.
+
+        :param uid: empty: whichever is there
+        :param version: resourceVersion; empty: any
+        :raises ApiError: 404, it is not there; 409, it is another one
+        """
+        known = self._found(served, key)
+        metadata = known.document["metadata"]
+        if uid and uid != metadata.get("uid"):
+            raise _precondition(served, key, "UID", uid, str(metadata.get("uid")))
+        if version and version != metadata.get("resourceVersion"):
+            raise _precondition(served, key, "ResourceVersion", version, str(metadata.get("resourceVersion")))
+        return known
 
     async def evict(self, served: Served, key: ObjectKey, *, uid: str, grace_s: int | None, options: Options) -> None:
         """Evict a pod through its budgets.

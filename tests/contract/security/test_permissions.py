@@ -124,7 +124,7 @@ RACK1_LEASE: Final = next(subject for subject in RACK1.publishes if subject.star
 
 MAY: Final[dict[str, set[str]]] = {
     "api": OBJECTS | USAGES | reading("CLUSTER") | WORDS | dead("api"),
-    "kube_api": ASKING | REVEAL | reading("CLUSTER") | WORDS | dead("kube_api"),
+    "kube_api": ASKING | REVEAL | BIND | reading("CLUSTER") | WORDS | dead("kube_api"),
     "queue": NOMINATIONS | DECISIONS | REQUEUES | PURGE_DECISIONS | reading("CLUSTER", "DECISIONS") | leading("queue")
     | WORDS | dead("queue"),
     "scheduler": SCHEDULING | BIND | DECISIONS | PODS | reading("CLUSTER") | WORDS | dead("scheduler"),

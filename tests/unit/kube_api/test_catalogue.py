@@ -101,6 +101,7 @@ def test_every_kind_that_is_stored_is_served_once() -> None:
 
 def test_what_is_served_and_not_stored_is_told_or_asked() -> None:
     assert [(one.api_version, one.kind, one.verbs) for one in ALL if one.stored is None] == [
+        ("v1", "Binding", ("create",)),
         ("v1", "Event", ("create", "get", "list", "patch", "watch")),
         ("events.k8s.io/v1", "Event", ("create", "get", "list", "patch", "watch")),
         ("authentication.k8s.io/v1", "SelfSubjectReview", ("create",)),

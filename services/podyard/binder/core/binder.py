@@ -39,7 +39,8 @@ from podyard.cluster.dumping import NodesDump, WaitingDump
 from podyard.framework.extenders import Extender
 from podyard.framework.profile import Profile
 from podyard.proto import subjects
-from podyard.proto.binder_api import BindAnswer, BindReply
+from podyard.proto.binder_api import BindAnswer, BindReply, BindRequest
+from podyard.proto.message import DEFAULT_SCHEDULER
 from podyard.proto.placement import Fence
 
 GATHER_S: Final = 0.010
@@ -490,11 +491,25 @@ class Binder:
         if refused:
             self._out.append(effects.Reply(message.ticket, BindReply(epoch=self.keeper.epoch, refused=refused)))
             return
+        request = self._with_profiles(request)
         complete = self._intake.take(message.ticket, request, self._now)
         self._gatherer.withdraw(request)
         if complete is not None:
             self._reply([complete])
         self._note_work()
+
+    def _with_profiles(self, request: BindRequest) -> BindRequest:
+        """Decisions of somebody else's scheduler are judged like any other: by a profile that there is."""
+        if not any(decision.foreign and decision.profile not in self._profiles for decision in request.decisions):
+            return request
+        stand_in = DEFAULT_SCHEDULER if DEFAULT_SCHEDULER in self._profiles else next(iter(self._profiles))
+        decisions = tuple(
+            msgspec.structs.replace(decision, profile=stand_in)
+            if decision.foreign and decision.profile not in self._profiles
+            else decision
+            for decision in request.decisions
+        )
+        return msgspec.structs.replace(request, decisions=decisions)
 
     def _on_extender_answered(self, message: effects.ExtenderAnswered) -> None:
         failed = self._gatherer.answered(message.key, message.error)

@@ -24,12 +24,12 @@ from podyard.framework.status import Code
 from podyard.objects import host_ports
 from podyard.plugins.node_resources_fit.args import Args as FitArgs
 from podyard.plugins.node_resources_fit.plugin import NodeResourcesFit
-from podyard.proto.binder_api import BindAnswer, BindResult, Decision
+from podyard.proto.binder_api import NODE_GONE, BindAnswer, BindResult, Decision
 from podyard.proto.placement import BoundPod, Release, Usage
 
 CAUSE_GONE: Final = "podGone"
 CAUSE_BOUND: Final = "alreadyBound"
-CAUSE_NODE: Final = "nodeGone"
+CAUSE_GATED: Final = "SchedulingGates"
 CAUSE_FIT: Final = "fit"
 CAUSE_PORTS: Final = "ports"
 CAUSE_PROFILE: Final = "profile"
@@ -80,6 +80,8 @@ def judge(
         return answer(decision, "gone", CAUSE_GONE, f"no pod {decision.namespace}/{decision.name} with this uid exists")
     if pod.deleting or pod.ended:
         return answer(decision, "gone", CAUSE_GONE, "the pod is being deleted" if pod.deleting else "the pod has ended")
+    if pod.stored.spec.scheduling_gates:
+        return answer(decision, "conflict", CAUSE_GATED, f"pod {pod.name} has non-empty .spec.schedulingGates")
     profile = profiles.get(decision.profile)
     if profile is None:
         return answer(decision, "error", CAUSE_PROFILE, f"the binder has no profile {decision.profile!r}")
@@ -125,7 +127,7 @@ def _node_takes(
     table, node, usage = world.table, decision.node, pod.usage
     row = table.row_of.get(node)
     if row is None:
-        return answer(decision, "conflict", CAUSE_NODE, f"node {node} does not exist")
+        return answer(decision, "conflict", NODE_GONE, f"node {node} does not exist")
     lacking = _lacking(decision, profile, table, row, usage)
     if lacking is not None:
         return lacking
@@ -135,7 +137,7 @@ def _node_takes(
         status = one_node.filter_one(profile, node, pod, world.snapshot)
         if not status.ok:
             result: BindResult = "error" if status.code == Code.ERROR else "conflict"
-            return answer(decision, result, status.plugin or CAUSE_NODE, *status.reasons)
+            return answer(decision, result, status.plugin or NODE_GONE, *status.reasons)
     prepared = points.prepare(profile, pod, world.snapshot, node, decision.volumes, state, times=world.point_times)
     if not prepared.status.ok:
         return not_prepared(decision, prepared)

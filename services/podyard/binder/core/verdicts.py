@@ -123,9 +123,14 @@ class Verdicts:
 
     def _who_binds(self, pending: Pending, accepted: Accepted) -> Extender | None:
         """The extender that is to be asked to; None: the binder itself. Source: schedule_one.go,
-        extendersBinding."""
+        extendersBinding. Of a foreign decision nobody is: whoever made it has asked its own."""
         extender = self._extender
-        if extender is None or pending.extender_bound or not extender.is_interested(accepted.pod):
+        if (
+            extender is None
+            or pending.decision.foreign
+            or pending.extender_bound
+            or not extender.is_interested(accepted.pod)
+        ):
             return None
         return extender
 

@@ -107,6 +107,7 @@ def core() -> tuple[Identity, ...]:
                 subjects.OBJECTS_DELETE,
                 subjects.OBJECTS_EVICT,
                 subjects.OBJECTS_REVEAL,
+                subjects.BINDER_BIND,
                 *_reading("CLUSTER"),
             ),
         ),

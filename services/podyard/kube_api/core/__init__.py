@@ -29,6 +29,7 @@ Writing:
 
 - `protobuf`, `protobuf_shapes`  bodies in protobuf, as documents
 - `patching`  patches, and who manages which field
+- `bindings`  what somebody else's scheduler asks for, and what the binder answers
 - `scaling`  the scale of what has replicas
 - `outcomes`  what the api answers about an object, as refusals
 """

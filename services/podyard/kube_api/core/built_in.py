@@ -6,7 +6,7 @@ Left out, although the API server can serve them:
 - further versions of a stored kind (autoscaling/v1, and the beta versions of kinds that have a newer one,
   which an API server does not serve either unless it is told to): an object keeps the version that it came
   with, so that one of another version could not be answered truthfully;
-- `bindings` and `componentstatuses`, and of the questions those of a webhook or about other people:
+- `componentstatuses`, and of the questions those of a webhook or about other people:
   TokenReview, SubjectAccessReview, LocalSubjectAccessReview, SelfSubjectRulesReview.
 """
 
@@ -99,7 +99,7 @@ def _of_table() -> Iterator[Served]:
             yield _stored(one, kind)
         elif one.kind == _EVENT:
             yield _answered(one, _EVENT_VERBS)._replace(short_names=("ev",))
-        elif (one.group, one.kind) in _ASKED:
+        elif (one.group, one.kind) in _ASKED or one.kind == _BINDING.kind:
             yield _answered(one, _CREATED)
     yield _metric("nodes", "NodeMetrics", namespaced=False)
     yield _metric("pods", "PodMetrics", namespaced=True)
