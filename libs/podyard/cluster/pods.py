@@ -108,10 +108,11 @@ class PodView:
 
     @property
     def nominated_node(self) -> str:
-        """The node it preempted for, or empty."""
+        """The node it preempted for, or empty. Of a bound pod what somebody wrote into its status is over.
+        Source: kubernetes v1.36.2, pkg/registry/core/pod/storage/storage.go (setPodNodeAndMetadata)."""
         if self.nomination is not None:
             return self.nomination.node
-        return self.stored.status.nominated_node_name
+        return "" if self.bound is not None else self.stored.status.nominated_node_name
 
     @property
     def deleting(self) -> bool:

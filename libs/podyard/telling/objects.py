@@ -14,8 +14,10 @@ from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView, requested_by
 from podyard.cluster.view import ClusterView
 from podyard.objects import decoding, secrets
+from podyard.objects.documents import mappings
 from podyard.objects.errors import ObjectError
 from podyard.objects.kinds import kind_of_resource
+from podyard.objects.pod import PodStatus
 from podyard.objects.quotas import QUOTAS, ResourceQuota, ResourceQuotaStatus
 from podyard.proto import codec, subjects
 from podyard.proto.codec import MessageError
@@ -178,12 +180,27 @@ def _join_pod(document: dict[str, Any], view: PodView | None, evidence: Evidence
         return
     if view.node_name:
         document.setdefault("spec", {})["nodeName"] = view.node_name
-    status = dict(document.get("status") or {})
-    status.update(msgspec.to_builtins(view.pod.status))
+    document["status"] = _joined_status(dict(document.get("status") or {}), view, evidence)
+
+
+def _joined_status(status: dict[str, Any], view: PodView, evidence: Evidence) -> dict[str, Any]:
+    """The stored status with what others say put in. What nobody else says stays as it was written, with all
+    that its typed view does not know."""
+    stored, joined = view.stored.status, view.pod.status
+    written = mappings(status, "conditions")
+    as_written = dict(zip(map(id, stored.conditions), written, strict=False))
+    for field, name in zip(PodStatus.__struct_fields__, PodStatus.__struct_encode_fields__, strict=True):
+        said = getattr(joined, field)
+        if said is getattr(stored, field):
+            continue
+        if told := msgspec.to_builtins(said):
+            status[name] = told
+        else:
+            status.pop(name, None)
     conditions = pod_conditions.with_scheduled(view, evidence)
     if conditions:
-        status["conditions"] = msgspec.to_builtins(conditions)
-    document["status"] = status
+        status["conditions"] = [as_written.get(id(one)) or msgspec.to_builtins(one) for one in conditions]
+    return status
 
 
 def _join_quota(document: dict[str, Any], quota: ResourceQuota | None) -> None:

@@ -38,8 +38,10 @@ NOTHING: Final = Evidence()
 
 
 def is_told(view: PodView) -> bool:
-    """Whether somebody else says already whether it is scheduled."""
-    return any(one.type == POD_SCHEDULED for one in view.pod.status.conditions)
+    """Whether somebody else says already whether it is scheduled. Who says that it is not is believed as long
+    as it is not bound."""
+    placed = view.bound is not None or view.release is not None
+    return any(one.type == POD_SCHEDULED and (not placed or one.status == "True") for one in view.pod.status.conditions)
 
 
 def scheduled(view: PodView, evidence: Evidence = NOTHING) -> Condition | None:
@@ -70,7 +72,7 @@ def with_scheduled(view: PodView, evidence: Evidence = NOTHING) -> tuple[Conditi
     if is_told(view):
         return told
     found = scheduled(view, evidence)
-    return told if found is None else (*told, found)
+    return told if found is None else (*(one for one in told if one.type != POD_SCHEDULED), found)
 
 
 def _since(failed: Sequence[AttemptRecord]) -> str | None:

@@ -342,7 +342,7 @@ class _Application:
         sealed, vault = kind.resource == secrets.RESOURCE, self._admitter.vault
         if sealed and old is not None:
             old = vault.open(old)
-        if old is not None:
+        if old is not None and self._manner != "status":
             document = read_back.without_joined(kind.resource, document, old, self._view.node_of)
         admitted = self._admit(kind, document, old, warnings)
         key = intents.key_of(kind.resource, admitted)

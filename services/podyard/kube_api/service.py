@@ -11,6 +11,8 @@ import anyio
 from podyard.cluster import intents
 from podyard.cluster.changes import Change
 from podyard.cluster.keys import ObjectKey
+from podyard.cluster.nodes import NodeView
+from podyard.cluster.pods import PodView
 from podyard.kube_api.binding import Binding
 from podyard.kube_api.changing import Changing
 from podyard.kube_api.core import bindings, discovery
@@ -69,7 +71,9 @@ async def main(service: Service[KubeApiSettings]) -> None:
         lasting=True,
     )
     service.health.set_ready(REQUESTS_CHECK, False, "not answering before the objects are listed")
-    writer = Writer(service.bus, lambda key: _known(store, key), followed.informer.reached)
+    writer = Writer(
+        service.bus, lambda key: _known(store, key), lambda name: _node(store, name), followed.informer.reached
+    )
     answers = Reading(store, writer.reveal, followed.informer.reached, now=service.clock.now, watch_s=settings.watch_s)
     instruments = Instruments(service.metrics)
     instruments.follow(lambda: answers.watches, lambda: store.position)
@@ -88,7 +92,7 @@ async def main(service: Service[KubeApiSettings]) -> None:
                 lambda pod, node: bindings.decided_at(pod, node, lambda key: _sequence(store, key)),
                 service.clock.now,
             ),
-            lambda namespace, name: store.objects.view.pods.get((namespace, name)),
+            lambda namespace, name: _pod(store, namespace, name),
             service.clock.now,
         ),
         health=service.health,
@@ -140,7 +144,15 @@ def _known(store: Store, key: ObjectKey) -> Known | None:
         return None
     document = store.objects.document(key)
     document["metadata"]["resourceVersion"] = str(item.version)
-    return Known(document, stored.sequence)
+    return Known(document, stored, item.moment.viewed)
+
+
+def _node(store: Store, name: str) -> NodeView | None:
+    return store.objects.view.nodes.get(name)
+
+
+def _pod(store: Store, namespace: str, name: str) -> PodView | None:
+    return store.objects.view.pods.get((namespace, name))
 
 
 def _sequence(store: Store, key: ObjectKey) -> int:

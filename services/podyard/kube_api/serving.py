@@ -31,7 +31,6 @@ from podyard.kube_api.instruments import Instruments
 from podyard.kube_api.reading import Reading, Stream
 from podyard.kube_api.writing import Options, Outcome
 from podyard.objects.documents import Document
-from podyard.proto import subjects
 from podyard.runtime import probes, web
 from podyard.runtime.health import Health
 from podyard.runtime.identities import Tokens
@@ -223,8 +222,6 @@ class Api:
             return _json(await self._changing.evict(change), 201)
         if part is not None and part.name == "scale":
             return _json(await self._changing.scale(change, part))
-        if part is not None and part.name == "status" and served.resource == subjects.PODS:
-            raise ApiError(501, "NotImplemented", "pods/status is not written here: the agents of nodes keep it")
         match asked.verb:
             case "create":
                 return _written(await self._changing.create(change), 201)

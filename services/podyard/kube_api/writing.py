@@ -13,8 +13,10 @@ import msgspec
 
 from podyard.bus.connection import Bus
 from podyard.bus.errors import BusError
+from podyard.cluster.intents import Stored
 from podyard.cluster.keys import ObjectKey
-from podyard.kube_api.core import errors, outcomes
+from podyard.cluster.nodes import NodeView
+from podyard.kube_api.core import errors, outcomes, statuses
 from podyard.kube_api.core.errors import ApiError
 from podyard.kube_api.core.served import Served
 from podyard.objects import secrets
@@ -68,7 +70,9 @@ class Known(NamedTuple):
     """An object as this instance shows it, and the version that lies in the stream."""
 
     document: Document
-    sequence: int
+    stored: Stored
+    viewed: object = None
+    """Its typed view."""
 
 
 class Writer:
@@ -78,14 +82,17 @@ class Writer:
         self,
         bus: Bus,
         known: Callable[[ObjectKey], Known | None],
+        node_of: Callable[[str], NodeView | None],
         reached: Callable[[int], Any],
     ) -> None:
         """
         :param known: an object as it is shown here; None: it is not there
+        :param node_of: the node of that name; None: it is not there
         :param reached: awaits that this instance has read so far
         """
         self._bus = bus
         self._known = known
+        self._node_of = node_of
         self._reached = reached
 
     async def create(self, served: Served, document: Document, options: Options) -> Outcome:
@@ -109,6 +116,8 @@ class Writer:
             known = await self._shown(served, key, options.who)
             wanted = change(known.document)
             _check_version(served, key, wanted, known.document)
+            if manner == "status":
+                wanted = self._with_status(served, key, wanted, known)
             try:
                 return await self._put(served, wanted, known, options, manner)
             except ApiError as error:
@@ -135,7 +144,7 @@ class Writer:
             objects=(ObjectRef(resource=key.resource, namespace=key.namespace, name=key.name, uid=metadata["uid"]),),
             grace_period_s=grace_s,
             who=options.who,
-            expected=(known.sequence,) if version else (),
+            expected=(known.stored.sequence,) if version else (),
         )
         result = await self._ask(subjects.OBJECTS_DELETE, request)
         if result.outcome != "deleted":
@@ -199,8 +208,14 @@ class Writer:
             known.document["data"] = {**known.document["data"], **await self.reveal(key, who)}
         return known
 
+    def _with_status(self, served: Served, key: ObjectKey, wanted: Document, known: Known) -> Document:
+        """The object with the status that is to be stored."""
+        kept = statuses.kept_of(known.viewed, self._node_of)
+        about = f'{errors.qualified(served.resource, served.group)} "{key.name}"'
+        return statuses.to_store(known.document, wanted, known.stored.document(), kept, about)
+
     async def _put(self, served: Served, document: Document, known: Known, options: Options, manner: Manner) -> Outcome:
-        request = self._applying(document, options, manner=manner, expected=(known.sequence,))
+        request = self._applying(document, options, manner=manner, expected=(known.stored.sequence,))
         return await self._apply(served, request, _name(document), options)
 
     def _applying(

@@ -275,3 +275,53 @@ def test_a_node_that_is_ready_again_waits_for_no_taint(stage: Stage) -> None:
     stage.report("n3", Ready="False")
     stage.pass_time(10.0)
     assert "n3" in stage.given_up()
+
+
+def kubelet_says(stage: Stage, name: str, heartbeat: str) -> None:
+    """Whoever keeps a node that no agent of Podyard's keeps writes its status."""
+    document = stage.document("nodes", name, "")
+    ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": heartbeat}
+    document.setdefault("status", {})["conditions"] = [ready]
+    stage.stream.put(stored.version("nodes", document))
+    stage.follow()
+
+
+def renew(stage: Stage, name: str, namespace: str = "kube-node-lease") -> None:
+    metadata = {"name": name, "namespace": namespace, "uid": f"uid-lease-{name}"}
+    document = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
+    stage.stream.put(stored.version("leases", {**document, "spec": {"renewTime": str(stage.now)}}))
+    stage.follow()
+
+
+@pytest.mark.parametrize("how", ["lease", "status"])
+def test_a_kubelet_that_is_not_podyards_lives_by_its_lease_or_its_status(stage: Stage, how: str) -> None:
+    stage.node("theirs", beats=False, agent=False)
+    kubelet_says(stage, "theirs", "2026-01-01T00:00:00Z")
+    for minute in range(1, 5):
+        stage.pass_time(40.0)
+        if how == "lease":
+            renew(stage, "theirs")
+        else:
+            kubelet_says(stage, "theirs", f"2026-01-01T00:0{minute}:00Z")
+    assert stage.life("theirs") is None
+    stage.pass_time(GRACE_S + 5.1)
+    assert stage.taints("theirs") == {"unreachable:NoSchedule", "unreachable:NoExecute"}
+    if how == "lease":
+        renew(stage, "theirs")
+    else:
+        kubelet_says(stage, "theirs", "2026-01-01T01:00:00Z")
+    stage.pass_time(0.2)
+    assert stage.life("theirs") is None
+
+
+def test_other_leases_and_other_changes_of_its_node_are_no_sign_of_life(stage: Stage) -> None:
+    stage.node("theirs", beats=False, agent=False)
+    kubelet_says(stage, "theirs", "2026-01-01T00:00:00Z")
+    stage.pass_time(40.0)
+    renew(stage, "theirs", "kube-system")
+    document = stage.document("nodes", "theirs", "")
+    document["metadata"]["labels"]["changed"] = "by somebody"
+    stage.stream.put(stored.version("nodes", document))
+    stage.follow()
+    stage.pass_time(22.0)
+    assert stage.life("theirs") is not None

@@ -30,6 +30,7 @@ Writing:
 - `protobuf`, `protobuf_shapes`  bodies in protobuf, as documents
 - `patching`  patches, and who manages which field
 - `bindings`  what somebody else's scheduler asks for, and what the binder answers
+- `statuses`  what is stored of a status that somebody writes
 - `scaling`  the scale of what has replicas
 - `outcomes`  what the api answers about an object, as refusals
 """

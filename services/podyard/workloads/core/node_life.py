@@ -5,6 +5,9 @@ tainted NoSchedule at once, and NoExecute as `zones` allows; `taint_eviction` en
 itself that it is not ready is tainted likewise. What is said stands in a fact of its own, joined to the node
 by every reader; the first sign of life ends it.
 
+Signs of life are heartbeats, what its agent says, and of a kubelet that is not Podyard's the conditions that
+it writes and the lease that it renews.
+
 Silence counts only while we hear the bus ourselves, and from the beginning of the term
 (docs/rules.md, silence-is-what-we-listened-to).
 
@@ -47,6 +50,9 @@ TAINTS: Final[Mapping[tuple[str, str], str]] = {
     ("PIDPressure", "True"): "node.kubernetes.io/pid-pressure",
 }
 """Taints NoSchedule by condition and status. Source: nodeConditionToTaintKeyStatusMap."""
+LEASES: Final = "leases"
+LEASE_NAMESPACE: Final = "kube-node-lease"
+"""Where kubelets renew a lease named after their node. Source: api/core/v1/types.go, NamespaceNodeLease."""
 STALLED_S: Final = 2.0
 """A look at the nodes that is so late tells that we did not run: what came meanwhile was not heard in
 time."""
@@ -249,6 +255,8 @@ class NodeLife:
         for change in changes:
             if change.resource == subjects.NODES:
                 self._note(change, now)
+            elif change.resource == LEASES and _renewed(change):
+                self._sign(change.key.name, now)
         self._evictions.follow(changes, now)
 
     def _note(self, change: Change, now: float) -> None:
@@ -262,7 +270,7 @@ class NodeLife:
         health.see(new)
         if health.zone != zone:
             self._zones.leave(zone, name)
-        if old is not None and new.status is not None and new.status is not old.status and not change.relisted:
+        if old is not None and not change.relisted and _has_spoken(old, new):
             self._sign(name, now)
 
     def _settle(self, said: Said, now: float) -> None:
@@ -369,6 +377,19 @@ class NodeLife:
         self._saying = True
         self._dirty.update(dict.fromkeys(one.node for one in facts))  # compared once more when they are stored
         return (Say(self._number, facts),)
+
+
+def _has_spoken(old: NodeView, new: NodeView) -> bool:
+    """Whether whoever keeps the node has said something of it: its agent, or another kubelet in its
+    status."""
+    if new.status is not None:
+        return new.status is not old.status
+    return new.stored.status.conditions != old.stored.status.conditions
+
+
+def _renewed(change: Change) -> bool:
+    """Whether it is a node's lease, written just now."""
+    return change.key.namespace == LEASE_NAMESPACE and change.new is not None and not change.relisted
 
 
 def _given_up(ready: str) -> str:
