@@ -112,8 +112,8 @@ test-prometheus: setup ## dashboards and alerts in a real Prometheus that scrape
 	@$(BIN)/python -m tests.prometheus.binary
 	$(PYTEST) tests/prometheus --timeout 300 $(ARGS)
 
-test-kube: setup ## kubectl's answers from a lab, compared with those of Kubernetes' own API server, which are kept: KUBERNETES_BIN_DIR, or kubectl built once with Go
-	@$(BIN)/python -m tests.kube.binaries
+test-kube: setup ## kubectl's answers from a lab, compared with those of Kubernetes' own API server, which are kept, and kube-scheduler on its nodes: KUBERNETES_BIN_DIR, or both built once with Go
+	@$(BIN)/python -m tests.kube.binaries kubectl kube-scheduler
 	$(PYTEST) tests/kube $(ARGS)
 
 test-compose: setup ## docker compose for real; installs and starts an engine where there is none (Debian, root)
