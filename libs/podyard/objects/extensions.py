@@ -24,6 +24,13 @@ class Version(View, frozen=True, kw_only=True):
     storage: bool = False
 
 
+class Conversion(View, frozen=True, kw_only=True):
+    """How an object of one version becomes one of another."""
+
+    strategy: str = ""
+    """`None`, which changes the apiVersion alone, or `Webhook`."""
+
+
 class CustomResourceDefinitionSpec(View, frozen=True, kw_only=True):
     """Source: apiextensions-apiserver/pkg/apis/apiextensions/v1/types.go."""
 
@@ -32,6 +39,7 @@ class CustomResourceDefinitionSpec(View, frozen=True, kw_only=True):
     scope: str = ""
     """`Namespaced` or `Cluster`."""
     versions: tuple[Version, ...] = ()
+    conversion: Conversion = Conversion()
 
 
 class CustomResourceDefinition(View, frozen=True, kw_only=True):
@@ -43,3 +51,10 @@ class CustomResourceDefinition(View, frozen=True, kw_only=True):
     def served(self) -> tuple[str, ...]:
         """Names of the versions that may be written."""
         return tuple(version.name for version in self.spec.versions if version.served)
+
+    def storing(self) -> str:
+        """The version in which objects of all versions are stored; empty if there is none, or if a webhook
+        would have to convert them."""
+        if self.spec.conversion.strategy == "Webhook":
+            return ""
+        return next((version.name for version in self.spec.versions if version.storage), "")

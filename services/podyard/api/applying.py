@@ -265,9 +265,10 @@ class _Application:
             document = decoding.document(raw)
             reference = _reference(document)
             kind = admission.kind_of(document)
+            stored = definitions.stored_as(kind, definitions.definition_of(kind, self._lookup)) if kind.custom else kind
         except ObjectError as error:
             return results.failure(error, reference)
-        return _Read(document, reference, kind, _key(kind, document))
+        return _Read(document, reference, kind, _key(stored, document))
 
     def check(self, read: _Read | ObjectResult, expected: int | None = None) -> _Candidate | ObjectResult:
         """Admit one object as it would be written now; an `ObjectResult` says why it cannot be.
@@ -280,7 +281,7 @@ class _Application:
         warnings: list[str] = []
         try:
             if kind.custom:
-                key = self._as_defined(kind, document)
+                kind, key = self._as_defined(kind, document)
             stored = self._known.get(key) or (self._view.stored(key) if key.name else None)
             step, admitted_key = self._decide(kind, document, stored, self._lookup.staged(key), warnings)
         except (ObjectError, ClusterError) as error:
@@ -303,14 +304,16 @@ class _Application:
         admitted = step.document if isinstance(step, Put) else None
         return _Candidate(key, Intent(key, plan, stored), outcome, tuple(warnings), admitted)
 
-    def _as_defined(self, kind: Kind, document: Document) -> ObjectKey:
-        """Where a custom object belongs by its definition, if one is stored or stands before it in the
-        request.
+    def _as_defined(self, kind: Kind, document: Document) -> tuple[Kind, ObjectKey]:
+        """As what a custom object is stored by its definition, and where, if one is stored or stands before
+        it in the request.
 
         :raises UnknownKindError: the definition does not serve its version
         """
         definition = definitions.definition_of(kind, self._lookup)
         definitions.check_version(kind, definition)
+        kind = definitions.stored_as(kind, definition)
+        document["apiVersion"] = kind.api_version
         key = _key(kind, document)
         namespace = definitions.namespace_of(kind, definition, key.namespace)
         metadata = document.get("metadata")
@@ -318,7 +321,7 @@ class _Application:
             metadata["namespace"] = namespace
             if not namespace:
                 del metadata["namespace"]
-        return ObjectKey(key.resource, namespace, key.name)
+        return kind, ObjectKey(key.resource, namespace, key.name)
 
     def _decide(
         self,

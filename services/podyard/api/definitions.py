@@ -10,7 +10,7 @@ from podyard.objects import decoding
 from podyard.objects.admission import DEFAULT_NAMESPACE
 from podyard.objects.errors import ObjectError, UnknownKindError
 from podyard.objects.extensions import DEFINITIONS, CustomResourceDefinition
-from podyard.objects.kinds import Kind, plural_of
+from podyard.objects.kinds import Kind, kind_for, plural_of
 
 
 class Lists(Protocol):
@@ -51,6 +51,15 @@ def namespace_of(kind: Kind, definition: CustomResourceDefinition | None, given:
     if definition is None:
         return given
     return (given or DEFAULT_NAMESPACE) if definition.spec.scope == "Namespaced" else ""
+
+
+def stored_as(kind: Kind, definition: CustomResourceDefinition | None) -> Kind:
+    """The kind under which objects of a version are stored: that of the version that stores. Source:
+    apiextensions-apiserver v0.36.2, pkg/apiserver/conversion/nop_converter.go."""
+    storing = "" if definition is None else definition.storing()
+    if not storing or storing == kind.api_version.rpartition("/")[2]:
+        return kind
+    return kind_for(f"{kind.group}/{storing}", kind.kind)
 
 
 def check_version(kind: Kind, definition: CustomResourceDefinition | None) -> None:

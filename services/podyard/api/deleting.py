@@ -10,6 +10,7 @@ from podyard.cluster.documents import DocumentView
 from podyard.cluster.intents import Author, Keep, Put, Written
 from podyard.cluster.keys import ObjectKey
 from podyard.objects.errors import ObjectError
+from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import DeleteRequest, ObjectResult
 from podyard.shell import writes
 
@@ -31,7 +32,7 @@ async def delete(
     expected: list[int] = []
     for reference, version in zip(request.objects, request.expected or (0,) * len(request.objects), strict=True):
         try:
-            meant.append((naming.key_of(reference, RequestLookup(view)), reference.uid))
+            meant.append((_found(reference, view), reference.uid))
             expected.append(version)
             answers.append(None)
         except ObjectError as error:
@@ -49,6 +50,17 @@ async def delete(
     results.note(view, written)
     told = iter(zip(meant, written, strict=True))
     return tuple(_answer(*next(told)) if answer is None else answer for answer in answers)
+
+
+def _found(reference: ObjectRef, view: DocumentView) -> ObjectKey:
+    """Where the object lies that a request means: as it says, or where its kind is stored.
+
+    :raises ObjectError: there can be no such object
+    """
+    lookup = RequestLookup(view)
+    key = naming.key_of(reference, lookup)
+    there = view.put_aside(key) or intents.living(view.stored(key)) is not None
+    return key if there else naming.as_stored(key, lookup)
 
 
 def _answer(meant: tuple[ObjectKey, str], written: writes.Result) -> ObjectResult:

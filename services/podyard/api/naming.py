@@ -26,3 +26,17 @@ def key_of(reference: ObjectRef, known: definitions.Lists | None = None) -> Obje
     elif known is not None:
         namespace = definitions.namespace_of(kind, definitions.definition_of(kind, known), namespace)
     return ObjectKey(kind.resource, namespace, reference.name)
+
+
+def as_stored(key: ObjectKey, known: definitions.Lists) -> ObjectKey:
+    """Where an object lies that was named in a version of its kind: of a custom kind that of the version that
+    stores.
+
+    :param known: the definitions of custom kinds
+    """
+    kind = kinds.kind_of_resource(key.resource)
+    definition = definitions.definition_of(kind, known) if kind.custom else None
+    if definition is None:
+        return key
+    named = kinds.kind_for(kind.api_version, definition.spec.names.kind)
+    return key._replace(resource=definitions.stored_as(named, definition).resource)

@@ -5,12 +5,13 @@ Source: kubernetes v1.36.2, apiserver/pkg/endpoints/handlers/get.go, watch.go, n
 
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import anyio
 
 from podyard.cluster.keys import ObjectKey
-from podyard.kube_api.core import errors, listing, media, selecting, tabling
+from podyard.kube_api.core import errors, listing, media, selecting, tabling, versions
 from podyard.kube_api.core.forms import Bodies, Form, MetadataOnly, Whole, document_of
 from podyard.kube_api.core.items import Item
 from podyard.kube_api.core.listing import META_GROUP, ListOptions
@@ -27,6 +28,8 @@ from podyard.objects.kinds import Kind
 BOOKMARK_S: Final = 60.0
 """Between two bookmarks of a watch. Source: apiserver/pkg/storage/cacher/cacher.go,
 defaultBookmarkFrequency."""
+CONVERTED_BYTES: Final = 4 * 1024 * 1024
+"""Of objects' bytes that are kept, of one version that is not stored."""
 REACH_S: Final = 3.0
 """How long a version is awaited that is not there yet. Source: cacher/watch_cache.go, blockTimeout."""
 _PARTIAL: Final = ("PartialObjectMetadata", "PartialObjectMetadataList")
@@ -66,6 +69,8 @@ class Reading:
         self._now = now
         self._watch_s = watch_s
         self._bodies = Bodies()
+        self._converted: dict[str, Bodies] = {}
+        """Of kinds that are shown in several versions, by apiVersion."""
         self._watchers = Watchers(store)
         store.reader = self._watchers
 
@@ -220,12 +225,21 @@ class Reading:
             if wanted == "Table":
                 return self._table(served, include), told
             if wanted in _PARTIAL:
-                return MetadataOnly(self._bodies), told
+                return MetadataOnly(self._bodies_of(served)), told
         raise media.not_acceptable((JSON,))
+
+    def _bodies_of(self, served: Served) -> Bodies:
+        if not versions.converts(served):
+            return self._bodies
+        found = self._converted.get(served.api_version)
+        if found is None:
+            convert = partial(versions.shown, served=served)
+            found = self._converted[served.api_version] = Bodies(CONVERTED_BYTES, convert)
+        return found
 
     def _whole(self, served: Served, revealed: Mapping[ObjectKey, Mapping[str, str]] | None) -> Form:
         return Whole(
-            self._bodies,
+            self._bodies_of(served),
             api_version=served.api_version,
             kind=served.kind,
             list_kind=served.list_kind,
@@ -236,7 +250,7 @@ class Reading:
     def _table(self, served: Served, include: str) -> Form:
         custom = tabling.custom_columns(served.columns) if served.custom else None
         return tabling.Table(
-            self._bodies,
+            self._bodies_of(served),
             kind=_stored(served),
             api_version=served.api_version,
             include=include,

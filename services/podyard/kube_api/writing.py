@@ -16,7 +16,7 @@ from podyard.bus.errors import BusError
 from podyard.cluster.intents import Stored
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.nodes import NodeView
-from podyard.kube_api.core import errors, outcomes, statuses
+from podyard.kube_api.core import errors, outcomes, statuses, versions
 from podyard.kube_api.core.errors import ApiError
 from podyard.kube_api.core.served import Served
 from podyard.objects import secrets
@@ -101,6 +101,7 @@ class Writer:
         :raises ApiError: it is not created
         """
         once = "" if mapping(document, "metadata").get("name") else "it would be created twice"
+        document = versions.stored(document, served)
         request = self._applying(document, options, create_only=True, manner="replace", expected=())
         return await self._apply(served, request, _name(document), options, once=once)
 
@@ -114,8 +115,9 @@ class Writer:
         """
         for attempt in range(TRIES):
             known = await self._shown(served, key, options.who)
-            wanted = change(known.document)
+            wanted = change(versions.shown(known.document, served))
             _check_version(served, key, wanted, known.document)
+            wanted = versions.stored(wanted, served)
             if manner == "status":
                 wanted = self._with_status(served, key, wanted, known)
             try:
@@ -139,7 +141,7 @@ class Writer:
         known = self.check(served, key, uid, version)
         metadata = known.document["metadata"]
         if options.dry_run:
-            return known.document
+            return versions.shown(known.document, served)
         request = DeleteRequest(
             objects=(ObjectRef(resource=key.resource, namespace=key.namespace, name=key.name, uid=metadata["uid"]),),
             grace_period_s=grace_s,
@@ -151,7 +153,8 @@ class Writer:
             raise _refused(result, served, key.name)
         await self._seen(result.position)
         now = self._known(key)
-        return now.document if now is not None and _uid(now.document) == metadata["uid"] else known.document
+        left = now if now is not None and _uid(now.document) == metadata["uid"] else known
+        return versions.shown(left.document, served)
 
     def check(self, served: Served, key: ObjectKey, uid: str, version: str) -> Known:
         """The object, if it is the one that is meant.
@@ -212,7 +215,8 @@ class Writer:
         """The object with the status that is to be stored."""
         kept = statuses.kept_of(known.viewed, self._node_of)
         about = f'{errors.qualified(served.resource, served.group)} "{key.name}"'
-        return statuses.to_store(known.document, wanted, known.stored.document(), kept, about)
+        before, lying = (versions.stored(one, served) for one in (known.document, known.stored.document()))
+        return statuses.to_store(before, wanted, lying, kept, about)
 
     async def _put(self, served: Served, document: Document, known: Known, options: Options, manner: Manner) -> Outcome:
         request = self._applying(document, options, manner=manner, expected=(known.stored.sequence,))
@@ -245,12 +249,12 @@ class Writer:
         if result.outcome not in ("created", "configured", "unchanged"):
             raise _refused(result, served, name)
         if options.dry_run:
-            return Outcome(_rehearsed(result, request), result.warnings)
+            return Outcome(versions.shown(_rehearsed(result, request), served), result.warnings)
         await self._seen(result.position)
         now = self._known(ObjectKey(result.resource, result.namespace, result.name))
         if now is None:  # it came, and has gone again
             raise errors.not_found(served.resource, served.group, result.name)
-        return Outcome(now.document, result.warnings)
+        return Outcome(versions.shown(now.document, served), result.warnings)
 
     async def _ask(self, subject: str, request: msgspec.Struct, *, once: str = "") -> ObjectResult:
         payload = await self._answer(subject, codec.encode(request), once)

@@ -184,3 +184,19 @@ def test_all_kinds_of_the_table_are_stored_or_known_not_to_be():
         "SubjectAccessReview",
         "TokenReview",
     }
+
+
+@pytest.mark.asyncio
+async def test_a_custom_object_of_any_served_version_lies_where_its_kind_is_stored(api: Api):
+    definition = custom_definition()
+    storing, other = definition["spec"]["versions"][1], {"name": "v2", "served": True, "storage": False}
+    assert (storing["name"], storing["storage"]) == ("v1", True)
+    definition["spec"]["versions"].append(other)
+    reply = await api.apply(definition, widget("v2"))
+    assert [one.resource for one in reply.results] == ["customresourcedefinitions", "widgets.v1.e.com"]
+    await api.reached(reply.results[1].position)
+    assert outcomes(await api.apply(widget("v1"))) == ["unchanged"]
+    found = (await stored(api.bus, "widgets.v1.e.com", "w")).document()
+    assert found["apiVersion"] == "e.com/v1"
+    gone = await api.delete(ObjectRef(resource="widgets.v2.e.com", name="w"))
+    assert (outcomes(gone), gone.results[0].resource) == (["deleted"], "widgets.v1.e.com")

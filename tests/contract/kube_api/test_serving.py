@@ -216,3 +216,93 @@ async def test_a_collection_is_deleted_by_its_labels(clients: Clients) -> None:
     assert (await clients.ask("DELETE", f"{NAMESPACE}/configmaps?labelSelector=x%3D1")).status_code == 200
     left = (await clients.ask("GET", f"{NAMESPACE}/configmaps")).json()["items"]
     assert [one["metadata"]["name"] for one in left] == ["b"]
+
+
+def ponds(*versions: Document, **conversion: Any) -> Document:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "ponds.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "ponds", "kind": "Pond"},
+            "versions": [{"schema": schema, **one} for one in versions],
+            **conversion,
+        },
+    }
+
+
+async def test_a_custom_object_is_one_in_all_served_versions(clients: Clients) -> None:
+    """v1 stores, and is not served any more."""
+    versions = ("v1", False, True), ("v1beta1", True, False), ("v2", True, False)
+    definition = ponds(*({"name": name, "served": served, "storage": storing} for name, served, storing in versions))
+    await clients.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+    path = "/apis/example.com/{}/namespaces/default/ponds"
+    pond = {"apiVersion": "example.com/v1beta1", "kind": "Pond", "metadata": {"name": "p"}, "deep": 3}
+    made = await clients.create(path.format("v1beta1"), pond)
+    assert (made["apiVersion"], made["deep"]) == ("example.com/v1beta1", 3)
+    found = (await clients.ask("GET", f"{path.format('v2')}/p")).json()
+    assert (found["apiVersion"], found["metadata"]["uid"], found["deep"]) == (
+        "example.com/v2",
+        made["metadata"]["uid"],
+        3,
+    )
+    put = await clients.ask("PUT", f"{path.format('v2')}/p", json={**found, "deep": 4})
+    assert (put.status_code, put.json()["apiVersion"], put.json()["deep"]) == (200, "example.com/v2", 4)
+    patched = await clients.ask("PATCH", f"{path.format('v1beta1')}/p", headers=MERGE, content=b'{"deep":5}')
+    assert (patched.status_code, patched.json()["apiVersion"], patched.json()["deep"]) == (
+        200,
+        "example.com/v1beta1",
+        5,
+    )
+    listed = (await clients.ask("GET", path.format("v2"))).json()
+    assert [(one["apiVersion"], one["deep"]) for one in listed["items"]] == [("example.com/v2", 5)]
+    again = await clients.ask("POST", path.format("v2"), json={**pond, "apiVersion": "example.com/v2"})
+    assert (again.status_code, again.json()["reason"]) == (409, "AlreadyExists")
+    assert (await clients.ask("DELETE", f"{path.format('v2')}/p")).status_code == 200
+    assert (await clients.ask("GET", f"{path.format('v1beta1')}/p")).status_code == 404
+
+
+AUTOSCALERS = "/apis/autoscaling/{}/namespaces/default/horizontalpodautoscalers"
+
+
+def autoscaler(version: str, **spec: Any) -> Document:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    whole = {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 5, **spec}
+    return {
+        "apiVersion": f"autoscaling/{version}",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "h"},
+        "spec": whole,
+    }
+
+
+async def test_an_autoscaler_is_read_and_written_in_both_versions(clients: Clients) -> None:
+    v1, v2 = (AUTOSCALERS.format(version) for version in ("v1", "v2"))
+    made = await clients.create(v1, autoscaler("v1", targetCPUUtilizationPercentage=70))
+    assert (made["apiVersion"], made["spec"]["targetCPUUtilizationPercentage"]) == ("autoscaling/v1", 70)
+    found = (await clients.ask("GET", f"{v2}/h")).json()
+    (metric,) = found["spec"]["metrics"]
+    assert metric["resource"] == {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}
+    memory = {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}}
+    wanted = {**found, "spec": {**found["spec"], "metrics": [{"type": "Resource", "resource": memory}, metric]}}
+    assert (await clients.ask("PUT", f"{v2}/h", json=wanted)).status_code == 200
+    (listed,) = (await clients.ask("GET", v1)).json()["items"]
+    assert listed["spec"]["targetCPUUtilizationPercentage"] == 70
+    kept = json.loads(listed["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/metrics"])
+    assert kept == [{"type": "Resource", "resource": {"name": "memory", "targetAverageValue": "1Gi"}}]
+    patched = await clients.ask(
+        "PATCH", f"{v1}/h", headers=MERGE, content=b'{"spec":{"targetCPUUtilizationPercentage":50}}'
+    )
+    assert patched.json()["spec"]["targetCPUUtilizationPercentage"] == 50
+    now = (await clients.ask("GET", f"{v2}/h")).json()
+    assert [one["resource"]["name"] for one in now["spec"]["metrics"]] == ["memory", "cpu"]
+    assert "annotations" not in now["metadata"]
+    status = b'{"status":{"currentReplicas":2,"desiredReplicas":2,"currentCPUUtilizationPercentage":12}}'
+    assert (await clients.ask("PATCH", f"{v1}/h/status", headers=MERGE, content=status)).status_code == 200
+    (current,) = (await clients.ask("GET", f"{v2}/h")).json()["status"]["currentMetrics"]
+    assert current["resource"]["current"]["averageUtilization"] == 12
+    preferred = (await clients.ask("GET", "/apis/autoscaling")).json()
+    assert [one["version"] for one in preferred["versions"]] == ["v2", "v1"]

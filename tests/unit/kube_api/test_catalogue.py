@@ -73,7 +73,7 @@ def test_groups_and_versions_stand_in_the_reference_s_order() -> None:
         Group("events.k8s.io", ("v1",)),
         Group("authentication.k8s.io", ("v1",)),
         Group("authorization.k8s.io", ("v1",)),
-        Group("autoscaling", ("v2",)),
+        Group("autoscaling", ("v2", "v1")),
         Group("batch", ("v1",)),
         Group("certificates.k8s.io", ("v1", "v1beta1")),
         Group("networking.k8s.io", ("v1",)),
@@ -94,8 +94,8 @@ def test_groups_and_versions_stand_in_the_reference_s_order() -> None:
     )
 
 
-def test_every_kind_that_is_stored_is_served_once() -> None:
-    stored = [one.stored for one in ALL if one.stored is not None]
+def test_every_kind_that_is_stored_is_served_once_and_autoscalers_in_both_versions() -> None:
+    stored = [one.stored for one in ALL if one.stored is not None and one.api_version != "autoscaling/v1"]
     assert sorted(stored, key=str) == sorted((*kinds.KINDS, *kinds.stored()), key=str)
 
 
@@ -112,16 +112,15 @@ def test_what_is_served_and_not_stored_is_told_or_asked() -> None:
 
 
 def test_a_version_that_is_not_stored_is_not_served() -> None:
-    assert ALL.find("autoscaling", "v1", "horizontalpodautoscalers") is None
     assert ALL.find("resource.k8s.io", "v1beta2", "resourceclaims") is None
 
 
 def test_what_kubectl_get_all_shows() -> None:
-    """In the order in which kubectl asks for them."""
+    """In the order in which kubectl asks for them: in the preferred version alone."""
     assert [one.resource for one in ALL if "all" in one.categories] == [
         *("pods", "replicationcontrollers", "services"),
         *("daemonsets", "deployments", "replicasets", "statefulsets"),
-        *("horizontalpodautoscalers", "cronjobs", "jobs"),
+        *("horizontalpodautoscalers", "horizontalpodautoscalers", "cronjobs", "jobs"),
     ]
     assert find("apiextensions.k8s.io", "v1", "customresourcedefinitions").categories == ("api-extensions",)
 

@@ -31,6 +31,7 @@ Writing:
 - `patching`  patches, and who manages which field
 - `bindings`  what somebody else's scheduler asks for, and what the binder answers
 - `statuses`  what is stored of a status that somebody writes
+- `versions`, `autoscalers`  an object in the version that is asked for, and in the one that is stored
 - `scaling`  the scale of what has replicas
 - `outcomes`  what the api answers about an object, as refusals
 """

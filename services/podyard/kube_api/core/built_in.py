@@ -1,11 +1,10 @@
 """The built-in resources that are served: each kind of Kubernetes that is stored, in the one version in which
-it is stored, and a few that are only asked.
+it is stored, autoscalers in both, and a few that are only asked.
 
 Left out, although the API server can serve them:
 
-- further versions of a stored kind (autoscaling/v1, and the beta versions of kinds that have a newer one,
-  which an API server does not serve either unless it is told to): an object keeps the version that it came
-  with, so that one of another version could not be answered truthfully;
+- further versions of a stored kind: those on trial of kinds that have a newer one, which an API server does
+  not serve either unless it is told to;
 - `componentstatuses`, and of the questions those of a webhook or about other people:
   TokenReview, SubjectAccessReview, LocalSubjectAccessReview, SelfSubjectRulesReview.
 """
@@ -14,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Final
 
+from podyard.kube_api.core import autoscalers
 from podyard.kube_api.core.order import METRICS
 from podyard.kube_api.core.served import Served, Subresource
 from podyard.objects import api_types, kinds
@@ -95,6 +95,8 @@ def _of_table() -> Iterator[Served]:
     stored = {(kind.api_version, kind.kind): kind for kind in (*kinds.KINDS, *kinds.stored())}
     for one in api_types.table().kinds:
         kind = stored.get((f"{one.group}/{one.version}".lstrip("/"), one.kind))
+        if (one.resource, one.version) == (autoscalers.RESOURCE, "v1"):
+            kind = stored[autoscalers.V2, one.kind]
         if kind is not None:
             yield _stored(one, kind)
         elif one.kind == _EVENT:

@@ -8,6 +8,7 @@ Source: kubernetes v1.36.2, pkg/printers/internalversion/printers.go.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from podyard.kube_api.core import autoscalers
 from podyard.objects.decoding import convert
 from podyard.objects.documents import Document, copy, is_list, is_mapping, mapping, mappings
 from podyard.objects.errors import ObjectError
@@ -181,6 +182,7 @@ def _csi_capacity(item: Document, now: float) -> Cells:
 
 
 def _autoscaler(item: Document, now: float) -> Cells:
+    item = autoscalers.converted(item, autoscalers.V2)
     spec, status = mapping(item, "spec"), mapping(item, "status")
     target = mapping(spec, "scaleTargetRef")
     wanted, current = mappings(spec, "metrics"), mappings(status, "currentMetrics")

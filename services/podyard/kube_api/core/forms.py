@@ -5,7 +5,7 @@ Objects' bytes are made once and kept as long as there is room; lists and events
 Source: kubernetes v1.36.2, staging/src/k8s.io/apiserver/pkg/endpoints/handlers/response.go.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
@@ -13,6 +13,7 @@ import msgspec
 from podyard.cluster.keys import ObjectKey
 from podyard.kube_api.core.items import Item
 from podyard.memory.kept import Kept
+from podyard.objects.documents import Document
 
 BODY_BYTES: Final = 64 * 1024 * 1024
 """Of the objects' bytes that are kept."""
@@ -27,6 +28,9 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 """Annotation of the bookmark after which a watch tells what comes."""
 
 META_VERSION: Final = "meta.k8s.io/v1"
+
+Convert = Callable[[Document], Document]
+"""From a stored document to the one that is shown."""
 
 
 class Page(NamedTuple):
@@ -75,11 +79,13 @@ class Form(Protocol):
 class Bodies:
     """Objects' bytes: a JSON mapping without its opening brace, kind and apiVersion."""
 
-    def __init__(self, most_bytes: int = BODY_BYTES) -> None:
+    def __init__(self, most_bytes: int = BODY_BYTES, convert: Convert | None = None) -> None:
         """
         :param most_bytes: that the kept ones take together
+        :param convert: what is stored into what is shown; None: it is the same
         """
         self._kept = Kept[Item, bytes](most_bytes)
+        self._convert = convert
 
     @property
     def held(self) -> int:
@@ -92,22 +98,25 @@ class Bodies:
         if found is not None:
             self._kept.use(item)
             return found
-        made = body_of(item, {})
+        made = body_of(item, {}, self._convert)
         self._kept.keep(item, made, len(made) + item.bytes)
         return made
 
 
-def body_of(item: Item, shown: Mapping[str, str]) -> bytes:
+def body_of(item: Item, shown: Mapping[str, str], convert: Convert | None = None) -> bytes:
     """An object as it is now.
 
     :param shown: values of a Secret that are told, in base64 by key
+    :param convert: what is stored into what is shown; None: it is the same
     """
-    return msgspec.json.encode(document_of(item, shown))[1:]
+    return msgspec.json.encode(document_of(item, shown, convert))[1:]
 
 
-def document_of(item: Item, shown: Mapping[str, str]) -> dict[str, Any]:
+def document_of(item: Item, shown: Mapping[str, str], convert: Convert | None = None) -> dict[str, Any]:
     """The same as a document, without kind and apiVersion, its metadata first."""
     document = item.moment.document(shown)
+    if convert is not None:
+        document = convert(document)
     document.pop("apiVersion", None)
     document.pop("kind", None)
     metadata = document.pop("metadata")

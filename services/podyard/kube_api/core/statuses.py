@@ -69,7 +69,8 @@ def _of_pod(pod: PodView, node: NodeView | None) -> Kept:
     if node is None or node.status is None:
         return Kept(fields, "", conditions)
     agent = f"the agent of node {node.name} keeps it"
-    theirs = KUBELETS | ({one.type for one in pod.status.conditions} if pod.status is not None else set())
+    said = () if pod.status is None else pod.status.conditions
+    theirs = {*KUBELETS, *(one.type for one in said)}
     return Kept(fields, agent, {**dict.fromkeys(theirs, agent), **conditions})
 
 
