@@ -2,13 +2,11 @@
 checker of the simulation looks on, and nothing is bound twice or beyond the room of a node.
 """
 
-import os
-import ssl
 import time
-from collections.abc import AsyncGenerator, Generator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import anyio
 import httpx
@@ -18,15 +16,13 @@ import yaml
 from podyard.proto import codec, subjects
 from podyard.proto.queue_api import QueueListReply, QueueListRequest
 from podyard.runtime import ports
-from tests.faults.stage import Stage, staged
+from tests.faults.stage import Stage
 from tests.kube import binaries
+from tests.kube.foreign_stack import HOST, TOKEN, Served, stack
 from tests.support import foreign_servers, objects
-from tests.support.certificates import Authority, Issued
 from tests.support.go_programs import NoProgramError
 from tests.support.objects import Document
 
-HOST: Final = "127.0.0.1"
-TOKEN: Final = "a-scheduler"
 SERVICES: Final = "api,queue,scheduler=2,binder=2,node_agent,workloads,kube_api"
 OWN: Final = "default-scheduler"
 THEIRS: Final = {"theirs-json": "application/json", "theirs-protobuf": ""}
@@ -42,42 +38,6 @@ EXPECTED: Final = (
     *("The manifest file is empty, ignoring", "finished without leader elect", "context canceled"),
     "events are not served here",
 )
-
-
-class Served(NamedTuple):
-    """The Kubernetes API of a stack."""
-
-    url: str
-    authority: Path
-    shown: Issued
-    """What its servers show, and those of schedulers."""
-
-    def client(self) -> httpx.AsyncClient:
-        return httpx.AsyncClient(
-            base_url=self.url,
-            headers={"Authorization": f"Bearer {TOKEN}"},
-            verify=ssl.create_default_context(cafile=str(self.authority)),
-            timeout=30,
-        )
-
-
-@asynccontextmanager
-async def stack(folder: Path) -> AsyncGenerator[tuple[Stage, Served]]:
-    """Services with the Kubernetes API, and nodes."""
-    authority = Authority(folder)
-    server = authority.issue("server", hosts=(HOST,))
-    tokens = folder / "tokens.csv"
-    tokens.write_text(f'{TOKEN},{TOKEN},1,"system:masters"\n', encoding="utf-8")
-    os.chmod(tokens, 0o600)
-    port = ports.free_port()
-    known = {
-        "PODYARD_KUBE_API_PORT": str(port),
-        "PODYARD_KUBE_API_TOKEN_AUTH_FILE": str(tokens),
-        "PODYARD_KUBE_API_TLS_CERT_FILE": str(server.certificate),
-        "PODYARD_KUBE_API_TLS_PRIVATE_KEY_FILE": str(server.key),
-    }
-    async with staged(folder, SERVICES, environment=known) as stage:
-        yield stage, Served(f"https://{HOST}:{port}", authority.file, server)
 
 
 @contextmanager
@@ -223,7 +183,7 @@ def program() -> None:
 
 @pytest.mark.timeout(600)
 async def test_kube_schedulers_and_podyards_share_nodes(tmp_path: Path) -> None:
-    async with stack(tmp_path) as (stage, served), served.client() as client:
+    async with stack(tmp_path, SERVICES) as (stage, served), served.client() as client:
         with schedulers(tmp_path, served) as logs:
             play = Play(stage, client)
             async with anyio.create_task_group() as tasks:

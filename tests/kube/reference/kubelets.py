@@ -92,7 +92,7 @@ class _Kubelets:
     def until_schedulable(self, within_s: float = 60) -> None:
         """The node lifecycle controller takes the taint of a node that is not ready away."""
         deadline = time.monotonic() + within_s
-        while any("taints" in one["spec"] for one in self._list("/api/v1/nodes")):
+        while any("taints" in one.get("spec", ()) for one in self._list("/api/v1/nodes")):
             assert time.monotonic() < deadline, "nodes keep the taint of those that are not ready"
             time.sleep(LOOK_EVERY_S)
 
