@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from podyard.runtime import identities
-from podyard.runtime.settings import SecureSettings, SettingsError
+from podyard.runtime.settings import HttpsSettings, SettingsError
 
 SELF_SIGNED_FOR: Final = timedelta(days=365)
 """As client-go's util/cert/cert.go makes one."""
@@ -38,7 +38,7 @@ class Material(NamedTuple):
     """Seconds since 1970, UTC, from when it has to be read, or made, again: its certificate ends."""
 
 
-def load(settings: SecureSettings, now: float) -> Material:
+def load(settings: HttpsSettings, now: float) -> Material:
     """Read everything and judge it.
 
     :param now: seconds since 1970, UTC
@@ -46,16 +46,17 @@ def load(settings: SecureSettings, now: float) -> Material:
     """
     problems: list[str] = []
     at = datetime.fromtimestamp(now, UTC)
+    section = settings.section
     if not is_address(settings.bind_address):
-        raise SettingsError((f"secure.bind_address {settings.bind_address}: it is no IP address; 0.0.0.0 are all",))
+        raise SettingsError((f"{section}.bind_address {settings.bind_address}: it is no IP address; 0.0.0.0 are all",))
     pair = _given(settings, at, problems)
-    authorities = _authorities(settings.client_ca_file, at, problems)
+    authorities = _authorities(f"{section}.client_ca_file", settings.client_ca_file, at, problems)
     tokens = identities.Tokens()
     if settings.token_auth_file:
         try:
             tokens = identities.read_tokens(settings.token_auth_file)
         except identities.TokenFileError as error:
-            problems.append(f"secure.token_auth_file {settings.token_auth_file}: {error}")
+            problems.append(f"{section}.token_auth_file {settings.token_auth_file}: {error}")
     if problems or pair is None:
         raise SettingsError(tuple(problems))
     return Material(_context(pair, authorities), tokens, pair.renew_at)
@@ -69,29 +70,28 @@ class _Pair(NamedTuple):
     renew_at: float
 
 
-def _given(settings: SecureSettings, at: datetime, problems: list[str]) -> _Pair | None:
+def _given(settings: HttpsSettings, at: datetime, problems: list[str]) -> _Pair | None:
     certificate, key = settings.tls_cert_file, settings.tls_private_key_file
+    named, named_key = f"{settings.section}.tls_cert_file", f"{settings.section}.tls_private_key_file"
     if not certificate and not key:
         return self_signed(names(settings), at)
     if not key:
-        problems.append(
-            f"secure.tls_cert_file {certificate}: its key is not given; set secure.tls_private_key_file, too"
-        )
+        problems.append(f"{named} {certificate}: its key is not given; set {named_key}, too")
         return None
     if not certificate:
-        problems.append(f"secure.tls_private_key_file {key}: no certificate is given for it; set secure.tls_cert_file")
+        problems.append(f"{named_key} {key}: no certificate is given for it; set {named}")
         return None
-    chain = _read("secure.tls_cert_file", certificate, problems)
-    key_pem = _read("secure.tls_private_key_file", key, problems)
-    found = _certificates("secure.tls_cert_file", certificate, chain, problems)
-    private = _private_key(key, key_pem, problems)
+    chain = _read(named, certificate, problems)
+    key_pem = _read(named_key, key, problems)
+    found = _certificates(named, certificate, chain, problems)
+    private = _private_key(named_key, key, key_pem, problems)
     if found is None or private is None or chain is None or key_pem is None:
         return None
     own = found[0]
-    problems += _unusable(own, certificate, names(settings), at)
+    problems += _unusable(settings, own, at)
     if own.public_key() != private.public_key():
         problems.append(
-            f"secure.tls_private_key_file {key}: it is the key of another certificate than {certificate}; "
+            f"{named_key} {key}: it is the key of another certificate than {certificate}; "
             "give the one that was made with it"
         )
     return _Pair(chain, key_pem, own.not_valid_after_utc.timestamp())
@@ -120,7 +120,7 @@ def _certificates(setting: str, path: str, content: bytes | None, problems: list
         return None
 
 
-def _private_key(path: str, content: bytes | None, problems: list[str]) -> Any:
+def _private_key(setting: str, path: str, content: bytes | None, problems: list[str]) -> Any:
     if content is None:
         return None
     try:
@@ -129,12 +129,12 @@ def _private_key(path: str, content: bytes | None, problems: list[str]) -> Any:
         advice = "it has a passphrase; give one without, openssl pkey takes it away"
     except ValueError:
         advice = "there is no private key in it; expected PEM, -----BEGIN PRIVATE KEY-----"
-    problems.append(f"secure.tls_private_key_file {path}: {advice}")
+    problems.append(f"{setting} {path}: {advice}")
     return None
 
 
-def _unusable(own: x509.Certificate, path: str, hosts: Sequence[str], at: datetime) -> Iterator[str]:
-    where = f"secure.tls_cert_file {path}"
+def _unusable(settings: HttpsSettings, own: x509.Certificate, at: datetime) -> Iterator[str]:
+    where, hosts = f"{settings.section}.tls_cert_file {settings.tls_cert_file}", names(settings)
     if at > own.not_valid_after_utc:
         yield f"{where}: it expired at {own.not_valid_after_utc:%Y-%m-%d %H:%M} UTC; put a new one there"
     if at < own.not_valid_before_utc:
@@ -146,7 +146,7 @@ def _unusable(own: x509.Certificate, path: str, hosts: Sequence[str], at: dateti
     if not any(_is_for(name, host) for name in stated for host in hosts):
         yield (
             f"{where}: it is for {', '.join(stated) or 'no host'}, not for this one ({', '.join(hosts)}); give one "
-            "for it, or say by which name others reach this host: secure.host_names"
+            f"for it, or say by which name others reach this host: {settings.section}.host_names"
         )
 
 
@@ -166,7 +166,7 @@ def _is_for(stated: str, host: str) -> bool:
     return stated == host or (bool(first and rest) and stated == f"*.{rest}")
 
 
-def names(settings: SecureSettings) -> list[str]:
+def names(settings: HttpsSettings) -> list[str]:
     """What this host may be called by those who connect: as was said, its name, the addresses of the port."""
     found = [*settings.host_names, socket.gethostname()]
     if _is_wildcard(settings.bind_address):
@@ -202,16 +202,16 @@ def _addresses() -> list[str]:
 _INTERNET: Final = (socket.AF_INET, socket.AF_INET6)
 
 
-def _authorities(path: str, at: datetime, problems: list[str]) -> str:
+def _authorities(setting: str, path: str, at: datetime, problems: list[str]) -> str:
     """As PEM; those that have expired are left out. Empty: nobody has to be believed."""
     if not path:
         return ""
-    found = _certificates("secure.client_ca_file", path, _read("secure.client_ca_file", path, problems), problems)
+    found = _certificates(setting, path, _read(setting, path, problems), problems)
     if found is None:
         return ""
     valid = [one for one in found if at <= one.not_valid_after_utc]
     if not valid:
-        problems.append(f"secure.client_ca_file {path}: every authority in it has expired; put a new one there")
+        problems.append(f"{setting} {path}: every authority in it has expired; put a new one there")
     return "".join(one.public_bytes(serialization.Encoding.PEM).decode() for one in valid)
 
 

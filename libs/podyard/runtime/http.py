@@ -24,7 +24,7 @@ from podyard.runtime.connections import Configured, Door
 from podyard.runtime.health import Health
 from podyard.runtime.identities import Access
 from podyard.runtime.pages import Pages
-from podyard.runtime.settings import HttpSettings, SecureSettings, ServiceSettings, SettingsError
+from podyard.runtime.settings import HttpSettings, HttpsSettings, ServiceSettings, SettingsError
 
 CERTIFICATES_CHECK: Final = "certificates"
 LOOK_EVERY_S: Final = 5.0
@@ -192,7 +192,7 @@ class Keys:
     """What the secure port goes by, read again when a file changes or the certificate ends."""
 
     def __init__(
-        self, settings: SecureSettings, tell: Callable[[str], None], log: structlog.stdlib.BoundLogger
+        self, settings: HttpsSettings, tell: Callable[[str], None], log: structlog.stdlib.BoundLogger
     ) -> None:
         """:raises SettingsError: with everything that is wrong"""
         # loaded where it is needed: it takes 60 ms

@@ -16,7 +16,7 @@ import secrets
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -123,14 +123,14 @@ UrlPath: TypeAlias = Annotated[str, Meta(pattern=r"^(\*|/[^*]*\*?)$")]
 """What may be read, as in RBAC's nonResourceURLs: `/metrics`, `/debug/*`, `*`."""
 
 
-class SecureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """HTTPS: health for everybody, the rest for who says who he is and may read it (docs/serving.md)."""
+class HttpsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A port of HTTPS: where it is, what it shows of itself, and by what those are known who ask."""
 
-    port: Annotated[int, Meta(ge=0, le=65535)] = 0
-    """0 = no HTTPS, as in kube-scheduler. There is no default: services of one host cannot share a port
-    (kube-scheduler's is 10259, the descheduler's 10258, the kubelet's 10250)."""
-    bind_address: str = "0.0.0.0"
-    """`0.0.0.0` and `::` are all addresses of the host."""
+    section: ClassVar[str]
+    """Of the options file, for what is said of a wrong setting."""
+
+    port: Annotated[int, Meta(ge=0, le=65535)]
+    bind_address: str
     tls_cert_file: str = ""
     """The server's certificate (PEM), those of its authorities after it; empty: one is made, signed by
     itself, at each start. This file and the next three are read again when they change."""
@@ -143,6 +143,24 @@ class SecureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     host_names: tuple[str, ...] = ()
     """Names and addresses by which others reach this host, besides those that it knows of itself: one of all
     must stand in the certificate."""
+
+    @property
+    def key_paths(self) -> tuple[str, ...]:
+        """The files by which the port goes; those that are set."""
+        named = self.tls_cert_file, self.tls_private_key_file, self.client_ca_file, self.token_auth_file
+        return tuple(filter(None, named))
+
+
+class SecureSettings(HttpsSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """HTTPS: health for everybody, the rest for who says who he is and may read it (docs/serving.md)."""
+
+    section: ClassVar[str] = "secure"
+
+    port: Annotated[int, Meta(ge=0, le=65535)] = 0
+    """0 = no HTTPS, as in kube-scheduler. There is no default: services of one host cannot share a port
+    (kube-scheduler's is 10259, the descheduler's 10258, the kubelet's 10250)."""
+    bind_address: str = "0.0.0.0"
+    """`0.0.0.0` and `::` are all addresses of the host."""
     groups: dict[str, tuple[UrlPath, ...]] = msgspec.field(
         default_factory=lambda: {"system:masters": ("*",), "system:monitoring": ("/metrics",)}
     )
@@ -150,12 +168,6 @@ class SecureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     it."""
     users: dict[str, tuple[UrlPath, ...]] = {}
     """What single users may read, besides."""
-
-    @property
-    def key_paths(self) -> tuple[str, ...]:
-        """The files by which the port goes; those that are set."""
-        named = self.tls_cert_file, self.tls_private_key_file, self.client_ca_file, self.token_auth_file
-        return tuple(filter(None, named))
 
 
 class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

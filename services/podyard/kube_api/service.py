@@ -30,7 +30,6 @@ from podyard.proto import subjects
 from podyard.runtime.connections import Bounds, Configured, Door
 from podyard.runtime.http import CERTIFICATES_CHECK, CannotListenError, Keys
 from podyard.runtime.service import Service, ServiceDefinition
-from podyard.runtime.settings import SecureSettings
 from podyard.shell import reading
 from podyard.shell.informer import Followed
 
@@ -55,7 +54,7 @@ the same to who lists it later."""
 async def main(service: Service[KubeApiSettings]) -> None:
     """Follow everything, and answer once it is known."""
     settings = service.settings
-    keys = Keys(_secure(settings), service.health.trouble(CERTIFICATES_CHECK), service.log)
+    keys = Keys(settings, service.health.trouble(CERTIFICATES_CHECK), service.log)
     listener = _listen(settings)
     address = f"{settings.bind_address}:{listener.getsockname()[1]}"
     store = Store(history_bytes=settings.history_bytes)
@@ -157,18 +156,6 @@ def _pod(store: Store, namespace: str, name: str) -> PodView | None:
 
 def _sequence(store: Store, key: ObjectKey) -> int:
     return intents.sequence_of(store.objects.documents.stored(key))
-
-
-def _secure(settings: KubeApiSettings) -> SecureSettings:
-    return SecureSettings(
-        port=settings.port,
-        bind_address=settings.bind_address,
-        tls_cert_file=settings.tls_cert_file,
-        tls_private_key_file=settings.tls_private_key_file,
-        client_ca_file=settings.client_ca_file,
-        token_auth_file=settings.token_auth_file,
-        host_names=settings.host_names,
-    )
 
 
 def _listen(settings: KubeApiSettings) -> socket.socket:

@@ -1,29 +1,21 @@
 """What can be set of the Kubernetes API: section `kube_api` of the options file, `PODYARD_KUBE_API_*`."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
-import msgspec
 from msgspec import Meta
 
+from podyard.runtime.settings import HttpsSettings
 
-class KubeApiSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+
+class KubeApiSettings(HttpsSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where it is served, and by what those are known who ask."""
+
+    section: ClassVar[str] = "kube_api"
 
     port: Annotated[int, Meta(ge=0, le=65535)] = 6443
     """Of HTTPS, as kube-apiserver's; 0: any free one, which the log tells."""
     bind_address: str = "127.0.0.1"
     """An IP address of this host; `0.0.0.0` and `::` are all of them."""
-    tls_cert_file: str = ""
-    """The server's certificate (PEM), those of its authorities after it; empty: one is made, signed by
-    itself, at each start. This file and the next three are read again when they change."""
-    tls_private_key_file: str = ""
-    """The key of that certificate (PEM)."""
-    client_ca_file: str = ""
-    """Authorities (PEM) whose client certificates are believed: CN is the user, O a group."""
-    token_auth_file: str = ""
-    """Bearer tokens, a line `token,user,uid,"group1,group2"` each; only its owner and group may read it."""
-    host_names: tuple[str, ...] = ()
-    """Names and addresses by which others reach this host, besides those that it knows of itself."""
     readers: tuple[str, ...] = ("podyard:readers",)
     """Groups whose members may read everything but values of Secrets, and write nothing."""
     people: tuple[str, ...] = ("system:masters", "podyard:people")

@@ -4,6 +4,7 @@ import socket
 import ssl
 from datetime import timedelta
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 import pytest
@@ -159,3 +160,17 @@ def test_a_file_that_is_written_anew_is_seen(authority: Authority, tmp_path: Pat
     link.unlink()
     link.symlink_to(Authority(tmp_path, "new").file)
     assert key_files.seen(settings.key_paths) != before
+
+
+def test_what_is_wrong_is_told_with_the_section_that_it_stands_in(tmp_path: Path) -> None:
+    class Other(SecureSettings, frozen=True, kw_only=True):
+        section: ClassVar[str] = "kube_api"
+
+    given = {"tls_cert_file": "a.crt", "client_ca_file": "b.crt", "token_auth_file": str(tmp_path / "c")}
+    found = problems(msgspec.convert({"port": 1, "bind_address": HERE, **given}, Other))
+    assert [problem.partition(" ")[0] for problem in found] == [
+        "kube_api.tls_cert_file",
+        "kube_api.client_ca_file",
+        "kube_api.token_auth_file",
+    ]
+    assert found[0].endswith("set kube_api.tls_private_key_file, too")
