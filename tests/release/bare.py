@@ -58,6 +58,10 @@ class Bare:
         """`podyard <words>` as a login shell would find it."""
         return self._run("podyard", *words)
 
+    def kubectl_plugin(self, *words: str) -> Done:
+        """What `kubectl podyard <words>` runs."""
+        return self._run("kubectl-podyard", *words)
+
     def python(self, code: str, *arguments: str) -> str:
         """What `code` prints in this environment's interpreter."""
         done = self._run("python", "-c", code, *arguments)

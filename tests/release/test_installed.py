@@ -35,10 +35,10 @@ METADATA = """
 import json
 from importlib.metadata import distribution
 found = distribution("podyard")
-[script] = found.entry_points.select(group="console_scripts")
+scripts = {one.name: one.value for one in found.entry_points.select(group="console_scripts")}
 print(json.dumps({
     "name": found.metadata["Name"], "version": found.version, "licence": found.metadata["License-Expression"],
-    "python": found.metadata["Requires-Python"], "needs": found.requires, "script": [script.name, script.value],
+    "python": found.metadata["Requires-Python"], "needs": found.requires, "scripts": scripts,
 }))
 """
 
@@ -88,7 +88,7 @@ def test_the_metadata_is_that_of_the_project(bare: Bare) -> None:
         "version": PROJECT["version"],
         "licence": PROJECT["license"],
         "python": PROJECT["requires-python"],
-        "script": ["podyard", PROJECT["scripts"]["podyard"]],
+        "scripts": PROJECT["scripts"],
     }
 
 
@@ -108,6 +108,11 @@ def test_what_needs_an_extra_says_what_to_install(bare: Bare) -> None:
 def test_it_says_its_version(bare: Bare) -> None:
     for words in ("version", "--version"):
         assert bare.podyard(words) == (0, f"podyard {PROJECT['version']}\n", "")
+
+
+def test_it_is_a_plugin_of_kubectl(bare: Bare) -> None:
+    """kubectl runs what is called `kubectl-podyard` on the path, with the words that follow."""
+    assert bare.kubectl_plugin("version") == bare.podyard("version")
 
 
 def test_a_red_check_is_one_step_from_its_page(bare: Bare) -> None:

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from podyard.cli import app, services
+from podyard.cli import app, kubectl_plugin, services
 from podyard.cli.__main__ import main
 
 
@@ -135,3 +135,21 @@ def loaded(service: str, *unwanted: str) -> str:
     first, *others = found.stdout.split("\n")
     assert others == ["True", ""]
     return first
+
+
+def test_kubectls_plugin_takes_the_words_that_podyard_takes(capsys):
+    assert kubectl_plugin.main(["version"]) == 0
+    told = capsys.readouterr()
+    assert main(["version"]) == 0
+    assert told == capsys.readouterr()
+    assert kubectl_plugin.main(["explain", "--nonsense"]) == 2
+    assert "podyard explain --help" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--context", "lab"], ["--kubeconfig=a.yaml"], ["--as", "jane"]])
+def test_kubectls_plugin_says_that_a_kubeconfig_does_not_lead_to_the_bus(words, capsys):
+    assert kubectl_plugin.main(["explain", "pod", "web", *words]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert words[0].partition("=")[0] in told.err
+    assert "--nats" in told.err
