@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
 from subprocess import DEVNULL
-from typing import Final
+from typing import Any, Final
 
 import anyio
 import msgspec
@@ -92,10 +92,15 @@ def _pods(nodes: int, count: int) -> Iterator[Outgoing]:
     for number in range(count):
         document = cluster.pod("plain", f"app-{number:06}", f"app-{number % cluster.WORKLOADS}", 100)
         yield version(subjects.PODS, document)
-        named = {field: document["metadata"][field] for field in ("namespace", "name", "uid")}
-        bound = BoundPod(**named, node=cluster.node_name(number % nodes), attempt=f"a-{number}")
-        subject = subjects.binding(bound.namespace, bound.name, bound.uid)
-        yield Outgoing(subject, codec.encode(binding_of(bound, bound_at=clock.now())), expect=0)
+        yield binding(document, cluster.node_name(number % nodes))
+
+
+def binding(pod: dict[str, Any], node: str) -> Outgoing:
+    """A pod's place, as the binder stores it."""
+    named = {field: pod["metadata"][field] for field in ("namespace", "name", "uid")}
+    bound = BoundPod(**named, node=node, attempt=f"a-{named['name']}")
+    subject = subjects.binding(bound.namespace, bound.name, bound.uid)
+    return Outgoing(subject, codec.encode(binding_of(bound, bound_at=clock.now())), expect=0)
 
 
 class Watching:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from podyard.cli.bench.basic import BasicResult
     from podyard.cli.bench.cycles import CycleResult
     from podyard.cli.bench.events import CoreResult
+    from podyard.cli.bench.kube import KubeResult
     from podyard.cli.bench.storm import StormResult
     from podyard.cli.lab.lab import Lab
 
@@ -28,13 +29,15 @@ FEWEST_PARKED: Final = 2000
 SERVICES: Final = "api,queue,scheduler,binder"
 STORM_SERVICES: Final = "api,queue"
 """The benchmark itself plays the scheduler."""
+BESIDE: Final = "api,kube_api,queue,scheduler,binder"
+KUBE_SERVICES: Final = "kube_api"
 AGENT_SERVICES: Final = "api"
 """The benchmark itself starts the agent, once there is something to play."""
 FEWEST_SECONDS: Final = 10.0
 
 bench = App(
     name="bench",
-    help="Measure on this machine: throughput of the services, costs of cycles, events and an agent, conflicts of schedulers, growth.",
+    help="Measure on this machine: throughput of the services, costs of cycles, events, an agent, the Kubernetes API; conflicts, growth.",
 )
 bench.command(contention)
 bench.command(growth)
@@ -43,19 +46,27 @@ bench.command(history)
 
 @bench.command
 def basic(
-    *, nodes: int = 5000, pods: int = 10_000, runs: int = 1, data: str = "", output: JsonOutputOption = "text"
+    *,
+    nodes: int = 5000,
+    pods: int = 10_000,
+    runs: int = 1,
+    kube_api: Annotated[bool, Parameter(negative=())] = False,
+    data: str = "",
+    output: JsonOutputOption = "text",
 ) -> int:
     """Plain pods on plain nodes: from the first create to the last durable commit.
 
     ```
     podyard bench basic
     podyard bench basic --nodes 500 --pods 2000 --runs 3
+    podyard bench basic --kube-api
     podyard bench basic -o json
     ```
 
     :param nodes: Nodes, created before the clock starts.
     :param pods: Pods to create and bind.
     :param runs: Runs, each with services and a server of its own; the figures are the median run's.
+    :param kube_api: The Kubernetes API runs beside them, and follows.
     :param data: Directory that keeps the last run's logs and streams; default: a temporary one.
     """
     from podyard.cli.errors import InputError
@@ -66,7 +77,7 @@ def basic(
         raise InputError("--nodes, --pods and --runs must be at least 1")
     if pods > nodes * 110:
         raise InputError(f"{nodes} nodes take {nodes * 110} pods (110 each), not {pods}", "ask for more --nodes")
-    results = _by_rate([_measure(nodes, pods, data) for _ in range(runs)])
+    results = _by_rate([_measure(nodes, pods, data, BESIDE if kube_api else SERVICES) for _ in range(runs)])
     median = results[len(results) // 2]
     if output == "json":
         print(plain.dump(median, "json"), end="")
@@ -189,6 +200,49 @@ def agent(*, nodes: int = 5000, pods: int = 50_000, seconds: float = 30.0, outpu
 
 
 @bench.command
+def kube(
+    *,
+    pods: int = 5000,
+    many: int = 50_000,
+    watchers: int = 100,
+    changes: int = 500,
+    seconds: float = 20.0,
+    output: JsonOutputOption = "text",
+) -> int:
+    """What the Kubernetes API costs: lists over HTTPS, watchers of all pods while they change, pages of a
+    large list.
+
+    Stores the cluster on an embedded NATS server; of the services `kube_api` alone runs.
+
+    ```
+    podyard bench kube
+    podyard bench kube --pods 500 --many 2000 --watchers 10 --seconds 10
+    podyard bench kube -o json
+    ```
+
+    :param pods: Pods that are listed whole and watched.
+    :param many: Pods that are listed page by page, those included.
+    :param watchers: Watches of all pods, each on a connection of its own.
+    :param changes: Changes of pods a second.
+    :param seconds: How long pods change.
+    """
+    from rich.console import Console
+
+    from podyard.cli.errors import InputError
+    from podyard.cli.render import bench_kube, console, plain
+
+    if pods < 1 or many < pods or watchers < 1 or changes < 1 or seconds <= 0:
+        raise InputError("--pods, --watchers, --changes and --seconds must be above 0, and --many at least --pods")
+    with Console(stderr=True).status("starting a server") as status:
+        result = measuring.run(_one_kube, (pods, many), (watchers, changes, seconds), status.update)
+    if output == "json":
+        print(plain.dump(result, "json"), end="")
+    else:
+        console.console().print(bench_kube.report(result))
+    return 0
+
+
+@bench.command
 def events(*, pods: int = 10_000, updates: int = 1000, output: JsonOutputOption = "text") -> int:
     """What a cluster event costs a queue full of parked pods, by kind of event, and how long pops take in a
     storm of node updates.
@@ -247,7 +301,7 @@ def everything(
     if runs < 1:
         raise InputError("--runs must be at least 1")
     keeping = Keeping(history, counts)
-    throughput = _by_rate([_measure(5000, 10_000, "") for _ in range(runs)])
+    throughput = _by_rate([_measure(5000, 10_000, "", SERVICES) for _ in range(runs)])
     cycles = _cycles(5000, curve=True)
     core, storm = _events(10_000, 1000)
     median = throughput[len(throughput) // 2]
@@ -324,6 +378,23 @@ async def _one_agent(nodes: int, pods: int, seconds: float, progress: "Callable[
             return await measured.measure(bus, lab.url, nodes, pods, seconds, progress)
 
 
+async def _one_kube(
+    sizes: tuple[int, int], load: tuple[int, int, float], progress: "Callable[[str], None]"
+) -> "KubeResult":
+    from pathlib import Path
+
+    from podyard.bus import BusSettings, connect
+    from podyard.cli.bench import kube as measured
+    from podyard.cli.lab import plan
+    from podyard.cli.lab.lab import LabOptions, running_lab
+
+    async with running_lab(LabOptions(services=plan.parse(KUBE_SERVICES))) as lab:
+        await lab.until_ready(measuring.READY_WITHIN_S)
+        async with connect(BusSettings(servers=(lab.url,), name="podyard-bench", service="cli")) as bus:
+            pid = lab.child(KUBE_SERVICES).pid
+            return await measured.measure(bus, Path(lab.kube.kubeconfig), pid, sizes, load, progress)
+
+
 async def _one_storm(pods: int, updates: int) -> "StormResult":
     from podyard.bus import BusSettings, connect
     from podyard.cli.bench.storm import Storm
@@ -342,11 +413,11 @@ def _pids(lab: "Lab") -> dict[str, int]:
     return {child.service: child.pid for child in lab.children} | {"nats-server": lab.server.pid, "client": os.getpid()}
 
 
-def _measure(nodes: int, pods: int, data: str) -> "BasicResult":
-    return measuring.run(_one, nodes, pods, data)
+def _measure(nodes: int, pods: int, data: str, services: str) -> "BasicResult":
+    return measuring.run(_one, nodes, pods, data, services)
 
 
-async def _one(nodes: int, pods: int, data: str) -> "BasicResult":
+async def _one(nodes: int, pods: int, data: str, services: str) -> "BasicResult":
     from podyard.bus import BusSettings, connect
     from podyard.cli.bench import basic as measured
     from podyard.cli.lab import plan
@@ -355,7 +426,7 @@ async def _one(nodes: int, pods: int, data: str) -> "BasicResult":
 
     monitor = ports.free_port()
     options = LabOptions(
-        services=plan.parse(SERVICES),
+        services=plan.parse(services),
         data_dir=data,
         server_settings={"http": f"127.0.0.1:{monitor}"},
     )

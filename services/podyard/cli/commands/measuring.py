@@ -21,6 +21,7 @@ def run(measure: Callable[[*Given], Awaitable[T]], *given: *Given) -> T:
     from podyard.cli.bench.basic import StalledError
     from podyard.cli.bench.contention import UnsettledError
     from podyard.cli.bench.growth import GrowthError
+    from podyard.cli.bench.kube import KubeError
     from podyard.cli.bench.load import LoadError
     from podyard.cli.bench.storm import StormError
     from podyard.cli.errors import CliError
@@ -29,6 +30,8 @@ def run(measure: Callable[[*Given], Awaitable[T]], *given: *Given) -> T:
         return anyio.run(measure, *given, backend_options={"use_uvloop": True})
     except BaseExceptionGroup as group:
         cause = session.first(group)
-        if isinstance(cause, AgentError | StalledError | GrowthError | LoadError | StormError | UnsettledError):
+        if isinstance(
+            cause, AgentError | StalledError | GrowthError | KubeError | LoadError | StormError | UnsettledError
+        ):
             raise CliError(str(cause), "see the services' logs: run it again with --data DIR") from group
         raise cause from group

@@ -109,24 +109,27 @@ class Watcher:
         """Of which objects `take` tells next, as far as they are written only then: whoever reveals values of
         Secrets asks for theirs before it takes."""
         if not self._due:
-            self._due = list(self._next())
+            self._due = self._next()
         return [one.item.key for one in self._due if isinstance(one, _Told)]
 
     def take(self, now: float) -> list[bytes]:
         """Lines to send, in order: about `TAKE_BYTES` of them. `now`: seconds since 1970."""
-        due, self._due = self._due or list(self._next()), []
+        due, self._due = self._due or self._next(), []
         lines: list[bytes] = []
         for entry in due:
-            if isinstance(entry, _Told):
-                lines.append(self.form.event(entry.type_, entry.item, now, first=self._first))
-            elif isinstance(entry, _Mark):
-                lines.append(self.form.bookmark(entry.version, initial_end=entry.initial_end, first=self._first))
-            else:
+            if isinstance(entry, bytes):
                 lines.append(entry)
-            self._first = False
+                continue
+            first = self._first and not lines
+            if isinstance(entry, _Told):
+                lines.append(self.form.event(entry.type_, entry.item, now, first=first))
+            else:
+                lines.append(self.form.bookmark(entry.version, initial_end=entry.initial_end, first=first))
+        self._first = self._first and not lines
         return lines
 
-    def _next(self) -> Iterator[_Entry]:
+    def _next(self) -> list[_Entry]:
+        found: list[_Entry] = []
         left = TAKE_BYTES
         while left > 0 and self._backlog is not None:
             begun = next(self._backlog, None)
@@ -134,25 +137,31 @@ class Watcher:
                 self._backlog = None
                 break
             left -= _cost(begun)
-            yield begun
+            found.append(begun)
         queue = self._queue
+        if self._held <= left:
+            found += queue
+            queue.clear()
+            self._held = 0
         while left > 0 and queue:
             entry = queue.popleft()
             cost = _cost(entry)
             self._held -= cost
             left -= cost
-            yield entry
+            found.append(entry)
+        return found
 
     # Being told
 
-    def offer(self, step: Step, written: dict[str, bytes]) -> None:
+    def offer(self, step: Step, plain: str, written: dict[str, bytes]) -> None:
         """A step was made.
 
+        :param plain: what it is to whom all objects are meant
         :param written: lines of this step that were written for others, by form and type
         """
         if self.over or step.at <= self.after or not step.path.startswith(self._prefix):
             return
-        type_ = _plain_type(step) if self._all else _type_for(step, self._selection)
+        type_ = plain if self._all else _type_for(step, self._selection)
         if type_ is None:
             return
         if self._late:
@@ -167,7 +176,7 @@ class Watcher:
 
     def mark(self, position: int) -> None:
         """It has been told of all that happened up to `position`."""
-        if self.bookmarks and not self.over and position > self.after:
+        if self.bookmarks and not self.over and position >= self.after:
             self._put(_Mark(position), _WORD_BYTES)
 
     def expire(self, message: str) -> None:
@@ -285,9 +294,9 @@ class Watchers:
         for step in steps:
             watchers = self._by_resource.get(step.resource)
             if watchers:
-                written: dict[str, bytes] = {}
+                plain, written = _plain_type(step), dict[str, bytes]()
                 for watcher in watchers:
-                    watcher.offer(step, written)
+                    watcher.offer(step, plain, written)
 
     def missed(self, gap: Gap) -> None:
         """Of what happened in a gap the outcome alone is known: whoever has come to a version in it cannot be
