@@ -141,7 +141,7 @@ def _known(store: Store, key: ObjectKey) -> Known | None:
     stored = store.objects.documents.stored(key)
     if item is None or stored is None:
         return None
-    document = store.objects.document(key)
+    document = item.moment.document({})
     document["metadata"]["resourceVersion"] = str(item.version)
     return Known(document, stored, item.moment.viewed)
 

@@ -5,7 +5,7 @@ Whatever one request raises costs that request alone.
 
 import gzip
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qs
@@ -161,7 +161,8 @@ class Api:
         served = self._served(asked)
         if asked.verb in CHANGES:
             with anyio.move_on_after(self._request_s) as limit:
-                return await self._change(request, asked, served, query, identity)
+                response = await self._change(request, asked, served, query, identity)
+                return _warned(response, [access.NOT_ENFORCED]) if served.group == access.RBAC else response
             assert limit.cancelled_caught
             raise ApiError(504, "Timeout", f"the request took longer than {self._request_s:g} s", retry_after_s=1)
         shows_values = self._access.may_see_values(identity)
@@ -332,10 +333,13 @@ def refused(error: ApiError) -> Response:
 
 
 def _written(outcome: Outcome, status: int = 200) -> Response:
-    warnings = [f"299 - {msgspec.json.encode(warning).decode()}" for warning in outcome.warnings]
-    response = _json(outcome.document, status)
+    return _warned(_json(outcome.document, status), outcome.warnings)
+
+
+def _warned(response: Response, warnings: Sequence[str]) -> Response:
+    """With warnings that kubectl shows."""
     for warning in warnings:
-        response.headers.append("Warning", warning)
+        response.headers.append("Warning", f"299 - {msgspec.json.encode(warning).decode()}")
     return response
 
 

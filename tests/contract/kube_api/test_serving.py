@@ -147,6 +147,49 @@ async def test_a_watch_goes_on_from_a_list(clients: Clients) -> None:
     assert told == [("ADDED", "b"), ("DELETED", "a")]
 
 
+async def test_a_watch_tells_how_far_it_came_before_it_ends(clients: Clients) -> None:
+    await clients.create(f"{NAMESPACE}/configmaps", config("a"))
+    version = (await clients.ask("GET", f"{NAMESPACE}/configmaps")).json()["metadata"]["resourceVersion"]
+    query = f"watch=true&resourceVersion={version}&allowWatchBookmarks=true&timeoutSeconds=3"
+    other = await clients.create("/api/v1/namespaces", {"metadata": {"name": "another"}})
+    told = (await clients.ask("GET", f"{NAMESPACE}/configmaps?{query}")).text.splitlines()
+    [event] = map(json.loads, told)
+    assert event["type"] == "BOOKMARK"
+    assert int(event["object"]["metadata"]["resourceVersion"]) >= int(other["metadata"]["resourceVersion"])
+
+
+async def test_rbac_objects_are_stored_with_a_warning_that_nobody_goes_by_them(clients: Clients) -> None:
+    roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+    role = {"metadata": {"name": "viewer"}, "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]}
+    warning = '299 - "RBAC objects are stored and not enforced here: groups say who may do what"'
+    patch = b'{"metadata":{"labels":{"a":"b"}}}'
+    for answer in (
+        await clients.ask("POST", roles, json=role),
+        await clients.ask("PATCH", f"{roles}/viewer", headers=MERGE, content=patch),
+        await clients.ask("DELETE", f"{roles}/viewer"),
+    ):
+        assert answer.is_success, answer.text
+        assert warning in answer.headers.get_list("warning")
+    assert "warning" not in (await clients.ask("GET", roles)).headers
+    other = await clients.ask("POST", f"{NAMESPACE}/configmaps", json=config("a"))
+    assert warning not in other.headers.get_list("warning")
+
+
+async def test_a_definition_is_established_with_the_answer_and_its_kind_served(clients: Clients) -> None:
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    one = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    names = {"kind": "Widget", "plural": "widgets"}
+    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [one]}
+    made = await clients.create(definitions, {"metadata": {"name": "widgets.example.com"}, "spec": spec})
+    shown = (await clients.ask("GET", f"{definitions}/widgets.example.com")).json()
+    assert made["status"] == shown["status"]
+    assert {one["type"]: one["status"] for one in shown["status"]["conditions"]} == {
+        "NamesAccepted": "True",
+        "Established": "True",
+    }
+    assert (await clients.ask("GET", "/apis/example.com/v1/widgets")).json()["items"] == []
+
+
 @pytest.mark.parametrize(
     ("method", "path", "content", "code"),
     [

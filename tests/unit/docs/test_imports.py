@@ -124,13 +124,14 @@ def test_the_framework_has_no_module_that_plugins_alone_use():
 
 ENTRIES: Final = (
     "podyard.cli.__main__",
+    "podyard.cli.kubectl_plugin",
     *(module for module in GRAPH if module.startswith("podyard.cli.commands.")),
     *(f"podyard.{name}.service" for name in services.NAMES),
     "podyard.bus._launcher",
     "podyard.proto.schema",
 )
-"""The command line, and what is begun by name: commands, services, the launcher of nats-server,
-`make schema`."""
+"""The command line, also as a plugin of kubectl, and what is begun by name: commands, services, the launcher
+of nats-server, `make schema`."""
 
 
 def test_every_module_is_of_use_to_the_product():

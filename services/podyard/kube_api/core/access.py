@@ -13,6 +13,9 @@ from podyard.objects.documents import Document, mapping
 READING: Final = frozenset({"get", "list", "watch"})
 FREE: Final = frozenset({"/healthz", "/livez", "/readyz", "/version"})
 """What everybody may read, with what is below health."""
+RBAC: Final = "rbac.authorization.k8s.io"
+NOT_ENFORCED: Final = "RBAC objects are stored and not enforced here: groups say who may do what"
+"""Of each write of one."""
 ASKED: Final = frozenset({"selfsubjectaccessreviews", "selfsubjectreviews"})
 """What everybody who said who he is may ask of himself."""
 

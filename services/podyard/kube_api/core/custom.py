@@ -6,7 +6,7 @@ pkg/apis/apiextensions/v1/defaults.go (singular and list kind).
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from podyard.kube_api.core.built_in import READ_AND_CHANGED, SCALE, groups
@@ -22,15 +22,37 @@ _VERBS_OF_THE_LEAVING: Final = ("delete", "deletecollection", "get", "list", "wa
 """Of a definition that is being deleted: nothing new comes."""
 
 
+class Standing(NamedTuple):
+    """How a definition stands beside the others."""
+
+    accepted: Document
+    """Its names, if they are accepted; else nothing is."""
+    stores: str
+    """The version that it stores; empty: none."""
+    why: str = ""
+    """Why nothing of it is served; empty: it is."""
+    reason: str = ""
+    """The same in a word, as the reference names it."""
+    left: tuple[str, ...] = ()
+    """Why some of its versions are not served."""
+
+
 class Added(NamedTuple):
     """What definitions add."""
 
     resources: tuple[Served, ...]
     left_out: tuple[LeftOut, ...]
+    standings: Mapping[str, Standing]
+    """Of each definition, by its name."""
 
 
 class _Refused(Exception):
     """Of a definition nothing is served; says why."""
+
+    def __init__(self, why: str, reason: str = "NotAccepted") -> None:
+        """:param reason: a word for it"""
+        super().__init__(why)
+        self.reason = reason
 
 
 class _Names(NamedTuple):
@@ -41,14 +63,32 @@ class _Names(NamedTuple):
     short: tuple[str, ...]
     categories: tuple[str, ...]
 
-    def resources(self) -> set[str]:
-        """All that may stand for the resource."""
-        return {self.plural, self.singular, *self.short}
+    def resources(self) -> dict[str, str]:
+        """All that may stand for the resource, with what it is called if somebody else has it."""
+        return {
+            **dict.fromkeys(self.short, "ShortNamesConflict"),
+            self.singular: "SingularConflict",
+            self.plural: "PluralConflict",
+        }
 
-    def kinds(self) -> set[str]:
+    def kinds(self) -> dict[str, str]:
         """In lower case, and the plural under which Podyard stores: kinds that differ in their case alone, or
-        as Cooky and Cookie do, would be stored under one resource."""
-        return {self.kind.lower(), self.list_kind.lower(), kinds.plural_of(self.kind)}
+        as Cooky and Cookie do, would be stored under one resource. With the same."""
+        return {
+            kinds.plural_of(self.kind): "KindConflict",
+            self.list_kind.lower(): "ListKindConflict",
+            self.kind.lower(): "KindConflict",
+        }
+
+    def document(self) -> Document:
+        """As they are written."""
+        found: Document = {"plural": self.plural, "singular": self.singular}
+        if self.short:
+            found["shortNames"] = [*self.short]
+        found |= {"kind": self.kind, "listKind": self.list_kind}
+        if self.categories:
+            found["categories"] = [*self.categories]
+        return found
 
 
 def added(definitions: Iterable[Document]) -> Added:
@@ -58,18 +98,23 @@ def added(definitions: Iterable[Document]) -> Added:
     """
     resources: list[Served] = []
     left_out: list[LeftOut] = []
+    standings: dict[str, Standing] = {}
     taken: dict[tuple[str, str], str] = {}
     for definition in sorted(definitions, key=_age):
         name = _text(documents.mapping(definition, "metadata"), "name")
+        left: list[str] = []
+        names, storing = _names(definition), _storing(definition)
         try:
-            names = _names(definition)
             group = _group(definition, names, name)
-            found = _versions(definition, group, names, left_out)
+            found = _versions(definition, group, names, left)
             _take(taken, group, names, name)
             resources += found
+            standings[name] = Standing(names.document(), storing, left=tuple(left))
         except _Refused as refused:
-            left_out.append(LeftOut(name, str(refused)))
-    return Added(tuple(resources), tuple(left_out))
+            left.append(str(refused))
+            standings[name] = Standing({"plural": "", "kind": ""}, storing, str(refused), refused.reason)
+        left_out += [LeftOut(name, why) for why in left]
+    return Added(tuple(resources), tuple(left_out), standings)
 
 
 def _age(definition: Document) -> tuple[str, str]:
@@ -106,17 +151,24 @@ def _group(definition: Document, names: _Names, name: str) -> str:
 
 def _take(taken: dict[tuple[str, str], str], group: str, names: _Names, name: str) -> None:
     """:raises _Refused: an older definition of the group has one of the names"""
-    wanted = {(group, one) for one in names.resources()} | {(group, f"kind {one}") for one in names.kinds()}
+    wanted = {(group, one): reason for one, reason in names.resources().items()}
+    wanted |= {(group, f"kind {one}"): reason for one, reason in names.kinds().items()}
     for key in sorted(wanted):
         if key in taken:
-            raise _Refused(f'"{key[1]}" is already in use by {taken[key]}, which is older')
+            raise _Refused(f'"{key[1]}" is already in use by {taken[key]}, which is older', wanted[key])
     taken.update(dict.fromkeys(wanted, name))
 
 
-def _versions(definition: Document, group: str, names: _Names, left_out: list[LeftOut]) -> list[Served]:
+def _storing(definition: Document) -> str:
+    """The version that stores; empty: none does."""
+    versions = documents.mappings(documents.mapping(definition, "spec"), "versions")
+    return next((_text(version, "name") for version in versions if version.get("storage") is True), "")
+
+
+def _versions(definition: Document, group: str, names: _Names, left: list[str]) -> list[Served]:
     spec, metadata = documents.mapping(definition, "spec"), documents.mapping(definition, "metadata")
     versions = documents.mappings(spec, "versions")
-    storing = next((_text(version, "name") for version in versions if version.get("storage") is True), "")
+    storing = _storing(definition)
     if not storing:
         raise _Refused("no version of it stores: set storage of one of spec.versions")
     stored = _kind(group, storing, names)
@@ -128,15 +180,14 @@ def _versions(definition: Document, group: str, names: _Names, left_out: list[Le
         if version.get("served") is not True or name in found:
             continue
         if by_webhook and name != storing:
-            why = (
+            left.append(
                 f"version {cut(name)} is not served: webhooks that convert are not called, {storing} is what is stored"
             )
-            left_out.append(LeftOut(_text(metadata, "name"), why))
             continue
         try:
             _kind(group, name, names)
         except _Refused as refused:
-            left_out.append(LeftOut(_text(metadata, "name"), f'version "{cut(name)}" is not served: {refused}'))
+            left.append(f'version "{cut(name)}" is not served: {refused}')
             continue
         found[name] = _served(version, group, names, stored)._replace(
             namespaced=spec.get("scope") == "Namespaced", verbs=verbs

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
 from podyard.cluster.view import ClusterView
+from podyard.kube_api.core.definitions import Defined
 from podyard.kube_api.core.history import Gap
 from podyard.kube_api.core.items import Content, Item, Step, uid_of
 from podyard.objects.quotas import QUOTAS, ResourceQuota
@@ -96,6 +97,7 @@ def same(old: Content, new: Content) -> bool:
         and old.evidence == new.evidence
         and old.stored.payload == new.stored.payload
         and _joined(old.viewed) == _joined(new.viewed)
+        and _standing(old) == _standing(new)
     )
 
 
@@ -108,6 +110,11 @@ def _joined(viewed: Any) -> object:
     if isinstance(viewed, NodeView):
         return viewed.uid, viewed.status, viewed.blind, viewed.life
     return viewed.status if isinstance(viewed, ResourceQuota) else None
+
+
+def _standing(content: Content) -> object:
+    """How a definition stands beside others."""
+    return content.standing if isinstance(content, Defined) else None
 
 
 def _at_once(differences: Iterable[Difference], sequence: int) -> Iterator[Step]:

@@ -18,9 +18,11 @@ from podyard.cluster.documents import DocumentView
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.view import ClusterView
 from podyard.kube_api.core import relisting
+from podyard.kube_api.core.definitions import Defined, Definitions
 from podyard.kube_api.core.history import HISTORY_BYTES, Gap, History
-from podyard.kube_api.core.items import Item, Step, path_of
+from podyard.kube_api.core.items import Content, Item, Step, path_of
 from podyard.kube_api.core.relisting import Difference, Places
+from podyard.objects.extensions import DEFINITIONS
 from podyard.objects.quotas import QUOTAS
 from podyard.proto import subjects
 from podyard.telling.objects import Objects
@@ -103,6 +105,7 @@ class Store:
         self.history = History(history_bytes)
         self.reader: Reader | None = None
         """Who is told."""
+        self._definitions = Definitions()
         self._shelves: dict[str, _Shelf] = {}
         self._listed = False
         self._places: Places | None = None
@@ -175,6 +178,9 @@ class Store:
             usage = subjects.parse_pod(subject)
             about = ObjectKey(QUOTAS, usage.namespace, usage.name)
         touched = dict.fromkeys(_touched(about, changes))
+        if about is not None and about.resource == DEFINITIONS:
+            names = self._definitions.changed(about.name, self.objects.moment(about))
+            touched |= dict.fromkeys(ObjectKey(DEFINITIONS, "", name) for name in sorted(names))
         if touched:
             self._settle(touched, delivery.sequence)
         return changes
@@ -199,6 +205,8 @@ class Store:
         changes = self.objects.view.end_listing(position)
         places, self._places = self._places, None
         self.objects.evidence = places.evidence(self.objects.view, self.objects.evidence)
+        found = map(self.objects.moment, self.objects.documents.keys(DEFINITIONS))
+        self._definitions.listed(moment for moment in found if moment is not None)
         old, self._shelves = self._shelves, {}
         differences = list(self._relist(old, places, Gap(before, position)))
         steps = relisting.in_order(differences, Gap(before, position)) if self._listed else None
@@ -223,7 +231,7 @@ class Store:
         for resource in self.objects.documents.resources:
             shelf, known = self._shelves.setdefault(resource, _Shelf()), old.get(resource, _EMPTY)
             for key in self.objects.documents.keys(resource):
-                moment = self.objects.moment(key)
+                moment = self._moment(key)
                 assert moment is not None, f"{key} is among the keys"
                 path = path_of(key)
                 before = known.items.get(path)
@@ -243,6 +251,13 @@ class Store:
                 if path not in there:
                     yield Difference(resource, path, before, None, relisting.end_of(before, self.objects.view, gap))
 
+    def _moment(self, key: ObjectKey) -> Content | None:
+        """The object as it is now, with all that is told of it; None: it is not there."""
+        moment = self.objects.moment(key)
+        if moment is None or key.resource != DEFINITIONS:
+            return moment
+        return Defined(moment, self._definitions.standing(key.name))
+
     def _note_places(self, changes: Iterable[Change]) -> None:
         """Since when pods are bound, as long as they are there."""
         evidence = self.objects.evidence
@@ -257,7 +272,7 @@ class Store:
         differences: list[Difference] = []
         for key in keys:
             path = path_of(key)
-            before, moment = self._shelf(key.resource).items.get(path), self.objects.moment(key)
+            before, moment = self._shelf(key.resource).items.get(path), self._moment(key)
             if before is None and moment is None:
                 continue
             if before is not None and before.moment == moment:
