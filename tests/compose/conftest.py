@@ -60,7 +60,12 @@ def environment(docker: Engine) -> dict[str, str]:
 
 def free_ports() -> dict[str, str]:
     """For a stack beside others."""
-    return {name: str(port) for name, port in zip(PORTS, ports.free_ports(len(PORTS)), strict=True)}
+    first, *others = ports.free_ports(1 + len(PORTS))
+    of_instances = {
+        "PODYARD_KUBE_API_PORTS": f"{first}-{first + 9}",
+        "PODYARD_KUBE_API_URL": f"https://localhost:{first}",
+    }
+    return {name: str(port) for name, port in zip(PORTS, others, strict=True)} | of_instances
 
 
 @pytest.fixture(scope="session")

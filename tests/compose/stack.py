@@ -21,7 +21,18 @@ WITHIN_S: Final = 90.0
 things."""
 
 LOOK_EVERY_S: Final = 0.5
-LASTING: Final = ("nats", "jaeger", "api", "queue", "scheduler", "binder", "node-agent", "descheduler", "workloads")
+LASTING: Final = (
+    "nats",
+    "jaeger",
+    "api",
+    "kube-api",
+    "queue",
+    "scheduler",
+    "binder",
+    "node-agent",
+    "descheduler",
+    "workloads",
+)
 """Services that are to run; the others end when they have done what they are for."""
 
 

@@ -8,12 +8,12 @@ from tests.prometheus.server import PrometheusServer, finite
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-SERVICES = {"api", "queue", "scheduler", "binder", "node-agent", "descheduler", "workloads"}
+SERVICES = {"api", "kube-api", "queue", "scheduler", "binder", "node-agent", "descheduler", "workloads"}
 JOBS = {
     "kube-scheduler": {"queue", "scheduler", "binder"},
     "kubelet": {"node-agent"},
     "descheduler": {"descheduler"},
-    "podyard": {"api", "workloads"},
+    "podyard": {"api", "kube-api", "workloads"},
 }
 
 

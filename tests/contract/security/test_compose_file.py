@@ -11,10 +11,9 @@ import pytest
 import yaml
 
 from podyard.bus import connect, embedded_server
-from podyard.cli import app
-from podyard.cli.security import directory, identities, mirrors
+from podyard.cli import app, services
+from podyard.cli.security import directory, identities, kube_files, mirrors
 from podyard.cli.security.identities import READ_API
-from tests.support.deployed import DEPLOYED
 
 STACK: dict[str, Any] = yaml.safe_load(Path("docker-compose.yml").read_text())
 SERVICES: dict[str, Any] = STACK["services"]
@@ -46,7 +45,7 @@ def volume(identity: str) -> str:
 
 def test_every_container_that_uses_nats_has_a_key_of_its_own_and_no_other() -> None:
     ours = {name for name, service in SERVICES.items() if "PODYARD_NATS_SERVERS" in service.get("environment", {})}
-    assert ours == {*PEOPLE, "keys", "nats-streams"} | {name.replace("_", "-") for name in DEPLOYED}
+    assert ours == {*PEOPLE, "keys", "nats-streams"} | {name.replace("_", "-") for name in services.NAMES}
     for name in ours - {"keys", "nats-streams"}:
         assert [*key_volumes(name).values()] == [volume("person" if name in PEOPLE else name)]
     assert {*key_volumes("nats-streams").values()} == {volume(name) for name in ADMINISTRATORS}
@@ -55,7 +54,7 @@ def test_every_container_that_uses_nats_has_a_key_of_its_own_and_no_other() -> N
             assert not [mount for mount in service.get("volumes", ()) if str(mount).startswith("keys")], name
 
 
-@pytest.mark.parametrize("name", [*PEOPLE, *(name.replace("_", "-") for name in DEPLOYED)])
+@pytest.mark.parametrize("name", [*PEOPLE, *(name.replace("_", "-") for name in services.NAMES)])
 def test_a_container_comes_as_its_identity(name: str) -> None:
     identity = directory.named("person" if name in PEOPLE else name.replace("-", "_"))
     environment = SERVICES[name]["environment"]
@@ -74,6 +73,9 @@ def test_a_container_comes_as_its_identity(name: str) -> None:
     else:
         assert environment["PODYARD_NATS_ENSURE_STREAMS"] == "false"
     assert ("PODYARD_API_IDENTITIES_FILE" in environment) == (name == "api")
+    if name == "kube-api":
+        served = kube_files.settings(Path(folder))
+        assert {key: environment[key] for key in served} == served
 
 
 def test_each_volume_of_keys_is_there_and_filled_by_the_one_who_makes_them(tmp_path: Path) -> None:

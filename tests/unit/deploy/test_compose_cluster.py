@@ -8,7 +8,6 @@ import yaml
 
 from podyard.cli import services
 from podyard.runtime.settings import load_settings
-from tests.support.deployed import DEPLOYED
 from tests.unit.deploy.test_lab_files import DEPLOY, REPOSITORY
 
 Document = dict[str, Any]
@@ -28,13 +27,13 @@ FOUND = CLUSTER["services"]
 
 def test_two_of_each_service_and_three_servers() -> None:
     assert {name: FOUND[name]["deploy"]["replicas"] for name in FOUND if "deploy" in FOUND[name]} == {
-        name.replace("_", "-"): 2 for name in DEPLOYED
+        name.replace("_", "-"): 2 for name in services.NAMES
     }
     assert {name for name in FOUND if name.startswith("nats") and name != "nats-streams"} == {*SERVERS}
     assert {*FOUND} - {*BASE} == {*SERVERS[1:]}, "others are not in docker-compose.yml"
 
 
-@pytest.mark.parametrize("name", DEPLOYED)
+@pytest.mark.parametrize("name", services.NAMES)
 def test_every_service_is_told_of_all_servers(name: str) -> None:
     given = FOUND[name.replace("_", "-")]
     common, _ = load_settings(services.definition(name).settings_type, name, environment=given["environment"])

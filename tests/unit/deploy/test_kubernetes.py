@@ -12,6 +12,7 @@ import yaml
 
 from podyard.bus.embedded import batch_limits
 from podyard.cli import app, services
+from podyard.cli.security import kube_files
 from podyard.objects import admission, api_types
 from podyard.objects.faults import Faults
 from podyard.objects.type_check import Form, Shape, check_types, shape_of
@@ -19,7 +20,6 @@ from podyard.proto import streams
 from podyard.runtime import settings
 from podyard.runtime.settings import load_settings
 from podyard.runtime.web import HEALTH
-from tests.support.deployed import DEPLOYED
 from tests.unit.deploy.test_lab_files import setting
 
 Document = dict[str, Any]
@@ -114,7 +114,7 @@ def test_podyard_itself_would_admit_its_pods(name: str) -> None:
 
 
 def test_every_service_runs() -> None:
-    assert {name.replace("-", "_") for name in of_kind("Deployment")} == {*DEPLOYED}
+    assert {name.replace("-", "_") for name in of_kind("Deployment")} == {*services.NAMES}
     for name, deployment in of_kind("Deployment").items():
         words = container_of(deployment)["args"]
         assert words[:2] == ["run", name.replace("-", "_")]
@@ -123,12 +123,13 @@ def test_every_service_runs() -> None:
 
 
 @pytest.mark.parametrize("folder", [BASE, EXAMPLE], ids=["base", "example"])
-@pytest.mark.parametrize("name", DEPLOYED)
+@pytest.mark.parametrize("name", services.NAMES)
 def test_it_takes_its_options_and_serves_what_is_probed(name: str, folder: Path) -> None:
     wanted = services.definition(name).settings_type
     common, _ = load_settings(wanted, name, config_file=str(folder / "options.yaml"), environment=environment(name))
     container = container_of(of_kind("Deployment")[name.replace("_", "-")])
-    assert container["ports"] == [{"name": "https", "containerPort": common.secure.port}]
+    assert container["ports"][0] == {"name": "https", "containerPort": common.secure.port}
+    assert len(container["ports"]) == (2 if name == "kube_api" else 1)
     assert (common.http.port, common.nats.stream_replicas) == (-1, of_kind("StatefulSet")["nats"]["spec"]["replicas"])
     assert common.instance == "the-pod"
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
@@ -157,9 +158,42 @@ def test_services_differ_in_name_and_size_only() -> None:
 
 
 def without_size(deployment: Document) -> Document:
+    """A template without sizes, and without what the Kubernetes API alone has."""
     template = deployment["spec"]["template"]
     container = {key: value for key, value in container_of(deployment).items() if key != "resources"}
-    return {**template, "spec": {**template["spec"], "containers": [container]}}
+    container["ports"] = [port for port in container["ports"] if port["name"] != "kube"]
+    container["volumeMounts"] = [one for one in container["volumeMounts"] if one["name"] != "kube-api"]
+    pod = template["spec"]
+    volumes = [one for one in pod["volumes"] if one["name"] != "kube-api"]
+    security = {key: value for key, value in pod["securityContext"].items() if key != "fsGroup"}
+    return {**template, "spec": {**pod, "containers": [container], "volumes": volumes, "securityContext": security}}
+
+
+def test_the_kubernetes_api_is_served_by_a_secret_that_the_page_says_how_to_make() -> None:
+    deployment = of_kind("Deployment")["kube-api"]
+    pod, container = pod_of(deployment), container_of(deployment)
+    wanted = services.definition("kube_api").settings_type
+    common, own = load_settings(
+        wanted, "kube_api", config_file=str(BASE / "options.yaml"), environment=environment("kube_api")
+    )
+    assert common.secure.port != own.port
+    assert container["ports"][1] == {"name": "kube", "containerPort": own.port}
+    assert {"name": "kube", "port": own.port, "targetPort": "kube"} in of_kind("Service")["kube-api"]["spec"]["ports"]
+    [folder] = [one["mountPath"] for one in container["volumeMounts"] if one["name"] == "kube-api"]
+    [secret] = [one["secret"] for one in pod["volumes"] if one["name"] == "kube-api"]
+    assert secret == {"secretName": "kube-api", "defaultMode": 0o440}
+    assert pod["securityContext"]["fsGroup"] == pod["securityContext"]["runAsGroup"]
+    page = (KUBERNETES.parents[1] / "docs" / "kubernetes.md").read_text()
+    made = re.search(r"create secret generic kube-api((?: \\\n)?(?:\s+--from-file=\S+(?: \\)?)+)", page)
+    assert made is not None
+    keys = dict(word.removeprefix("--from-file=").split("=") for word in re.findall(r"--from-file=\S+", made[1]))
+    assert {f"{folder}/{name}" for name in keys} == {*own.key_paths}
+    assert [path.rpartition("/")[2] for path in keys.values()] == [
+        kube_files.CERTIFICATE,
+        kube_files.KEY,
+        kube_files.TOKENS,
+    ]
+    assert set(own.host_names) <= set(kube_files.HOSTS)
 
 
 @pytest.mark.parametrize("name", workloads())

@@ -8,6 +8,7 @@ from podyard.cli.options import JsonOutputOption, NatsOption
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from pathlib import Path
 
     from podyard.cli.security.directory import Owner
     from podyard.cli.security.rotating import Told
@@ -33,6 +34,7 @@ def init(
     cluster: Annotated[str, Parameter(show_default=False)] = "",
     agent: Annotated[tuple[str, ...], Parameter(name="--agent", negative="", show_default=False)] = (),
     owner: Annotated[str, Parameter(show_default=False)] = "",
+    kube_api: Annotated[str, Parameter(show_default=False)] = "",
     if_missing: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
     """Make keys, a certificate authority with certificates, and configurations of NATS servers. Nothing is
@@ -52,26 +54,84 @@ def init(
     :param agent: NAME=NODE,NODE: an agent that may report about these nodes only; may be repeated.
     :param owner: UID or UID:GID: the user whose the identities' files become, as services run as another
         one. Needs root.
-    :param if_missing: Where keys were made already, change nothing and succeed.
+    :param kube_api: URL by which people reach the Kubernetes API; default: https://localhost:6443.
+    :param if_missing: Where keys were made already, add identities that there were not yet, change nothing
+        else, and succeed.
     """
     from pathlib import Path
 
     from podyard.cli.security import directory as directories
-    from podyard.cli.security import identities
+    from podyard.cli.security import identities, kube_files
 
     known = identities.all_identities(_agents(agent))
     belongs_to = _owner(owner) if owner else None
     made = Path(directory).expanduser()
+    url = kube_api or kube_files.URL
     if if_missing and directories.is_made(made):
+        told = _completed(made, url)
         if belongs_to is not None:
             directories.check_owner(made, belongs_to)
-        print(f"{made} has keys: nothing was changed")
+        print(told)
         return 0
     hosts = [name for text in host for name in _words(text)]
-    directories.create(made, known, hosts=hosts, cluster=_words(cluster), owner=belongs_to)
+    directories.create(made, known, hosts=hosts, cluster=_words(cluster), owner=belongs_to, kube_url=url)
     print(f"made {made}: {len(known)} identities, a certificate authority, configurations of NATS in {made}/server")
     print(f"keep {made}/ca/ca.key elsewhere: nothing that runs needs it")
     print(f"\npodyard up --security {made}")
+    return 0
+
+
+def _completed(made: "Path", kube_url: str) -> str:
+    """What became of a directory that was made before."""
+    from podyard.cli.errors import InputError
+    from podyard.cli.security import completing, rotation
+
+    try:
+        added = completing.complete(made, lambda: rotation.authority(made), kube_url)
+    except InputError as error:
+        names = ", ".join(identity.name for identity in completing.missing(made))
+        return f"{made} has no keys for {names} ({error.message}): podyard security complete {made} --ca-key FILE"
+    return f"{made} has keys; added: {', '.join(added)}" if added else f"{made} has keys: nothing was changed"
+
+
+@security.command
+def complete(
+    directory: str,
+    /,
+    *,
+    ca_key: Annotated[str, Parameter(show_default=False)] = "",
+    kube_api: Annotated[str, Parameter(show_default=False)] = "",
+    nats: NatsOption = None,
+) -> int:
+    """Add identities that a directory has not got, as an older release made it. What is there stays.
+
+    ```
+    podyard security complete ~/podyard-security
+    podyard security complete ~/podyard-security --ca-key /media/key/ca.key --nats nats://nats-1:4222
+    ```
+
+    :param directory: As `podyard security init` made it.
+    :param ca_key: The authority's key, if it is kept elsewhere than in DIRECTORY/ca/ca.key.
+    :param kube_api: URL by which people reach the Kubernetes API; default: https://localhost:6443.
+    :param nats: Every server that runs, by commas: it is told to let them in. Without it servers do so from
+        their next start on.
+    """
+    import os
+    from pathlib import Path
+
+    from podyard.cli import session
+    from podyard.cli.security import completing, kube_files, rotation
+    from podyard.cli.security import directory as directories
+    from podyard.cli.security.servers import Servers
+
+    place = directories.checked(Path(directory).expanduser())
+    added = completing.complete(place, lambda: rotation.authority(place, ca_key), kube_api or kube_files.URL)
+    print(f"added: {', '.join(added)}" if added else "nothing was missing")
+    if nats:
+        _run(Servers(place, session.servers(nats, os.environ)).reload)
+        print("the servers let them in")
+    elif added:
+        print(f"servers let them in from their next start on, with the files of {place}/server; or name them: --nats")
     return 0
 
 

@@ -2,27 +2,21 @@
 directory.
 """
 
-import base64
-import secrets
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import msgspec
-
 from podyard.cli.lab.plan import Planned
-from podyard.cli.security import keys
+from podyard.cli.security import keys, kube_files
 from podyard.runtime import certificates, ports
 
-SERVICE: Final = "kube_api"
+SERVICE: Final = kube_files.KUBE_API
 FOLDER: Final = "kube"
-KUBECONFIG: Final = "kubeconfig"
+KUBECONFIG: Final = kube_files.KUBECONFIG
 _CERTIFICATE: Final = "tls.crt"
 _KEY: Final = "tls.key"
 _TOKENS: Final = "tokens.csv"
 _HOSTS: Final = ("localhost", "127.0.0.1")
-USER: Final = "podyard"
-GROUP: Final = "podyard:people"
 
 
 class Endpoint(NamedTuple):
@@ -81,7 +75,7 @@ def prepare(directory: Path, planned: tuple[Planned, ...], name: str, now: float
     _write(folder / _CERTIFICATE, pair.chain)
     _write(folder / _KEY, pair.key)
     token = _token(folder / _TOKENS)
-    _write(folder / KUBECONFIG, _kubeconfig(access.url, pair.chain, token, name or "podyard"))
+    _write(folder / KUBECONFIG, kube_files.kubeconfig(access.url, pair.chain, token, name or "podyard"))
     return access
 
 
@@ -97,27 +91,6 @@ def _token(path: Path) -> str:
         known = ""
     if known:
         return known
-    token = secrets.token_urlsafe(32)
-    _write(path, f'{token},{USER},{USER},"{GROUP}"\n'.encode())
+    token = kube_files.new_token()
+    _write(path, kube_files.token_line(token))
     return token
-
-
-def _kubeconfig(url: str, certificate: bytes, token: str, name: str) -> bytes:
-    """A kubeconfig in JSON, which is YAML, too. Source: client-go/tools/clientcmd/api/v1."""
-    document = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [
-            {
-                "name": name,
-                "cluster": {
-                    "server": url,
-                    "certificate-authority-data": base64.b64encode(certificate).decode(),
-                },
-            }
-        ],
-        "users": [{"name": name, "user": {"token": token}}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": name, "namespace": "default"}}],
-        "current-context": name,
-    }
-    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"

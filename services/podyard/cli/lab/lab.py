@@ -16,11 +16,12 @@ from podyard.bus import key_files
 from podyard.bus.embedded import EmbeddedServer, embedded_server
 from podyard.bus.errors import EmbeddedServerError
 from podyard.bus.settings import BusSettings
-from podyard.cli.errors import CliError
+from podyard.cli.errors import CliError, InputError
 from podyard.cli.lab import kube_access, state
 from podyard.cli.lab.child import Child
 from podyard.cli.lab.plan import Planned
-from podyard.cli.security import directory, identities
+from podyard.cli.security import completing, directory, identities, rotation
+from podyard.cli.security.authority import Authority
 from podyard.cli.security.mirrors import bootstrap
 from podyard.runtime import clock
 
@@ -138,8 +139,8 @@ class Lab:
     def _environment(self, planned: Planned) -> Mapping[str, str]:
         given = {
             **self._secrets_key(planned.service),
-            **self.kube.environment(planned.instance),
             **self._identity(planned.service),
+            **self.kube.environment(planned.instance),
             "PODYARD_NATS_SERVERS": self.server.url,
             "PODYARD_LOG_FORMAT": "json",
             "PODYARD_LOG_LEVEL": self.options.log_level,
@@ -229,13 +230,32 @@ class Lab:
 
 
 def _secured(options: LabOptions, folder: Path) -> LabOptions:
-    """`options` with the directory of keys that `secure` asks for."""
-    if not options.secure:
-        return options
-    made = folder / "security"
-    if not directory.is_made(made):
-        directory.create(made, identities.all_identities())
-    return msgspec.structs.replace(options, security=str(made))
+    """`options` with the directory of keys that `secure` asks for; with keys for every service that runs.
+
+    :raises InputError: one has none, and the authority's key is not there
+    """
+    if options.secure:
+        made = folder / "security"
+        if not directory.is_made(made):
+            directory.create(made, identities.all_identities())
+        options = msgspec.structs.replace(options, security=str(made))
+    if options.security:
+        place = directory.checked(Path(options.security))
+        without = {identity.name for identity in completing.missing(place)}
+        if any(planned.service in without for planned in options.services):
+            completing.complete(place, lambda: _authority(place))
+    return options
+
+
+def _authority(place: Path) -> Authority:
+    try:
+        return rotation.authority(place)
+    except InputError as error:
+        names = ", ".join(identity.name for identity in completing.missing(place))
+        raise InputError(
+            f"{place} has no keys for {names}, and not the authority's key to make them",
+            f"podyard security complete {place} --ca-key FILE",
+        ) from error
 
 
 def _server_settings(options: LabOptions) -> dict[str, Any]:

@@ -11,6 +11,7 @@
         nodes.json                    of an agent of its own: its nodes
         identities.json               of the api: who has which public key
         secrets.key                   of the api: by which it encrypts values of Secrets
+        https.crt, https.key, tokens.csv, kubeconfig     of kube_api and of people (`kube_files`)
     rotation/<name>/                  while that identity's key is replaced (`rotation`)
     unfinished                        while it is made; what is there then, nobody uses
 
@@ -27,7 +28,7 @@ from typing import Any, Final, NamedTuple
 from podyard.api.vault import new_key
 from podyard.bus.settings import BusSettings
 from podyard.cli.errors import InputError
-from podyard.cli.security import accounts, identities, keys
+from podyard.cli.security import accounts, identities, keys, kube_files
 from podyard.cli.security.authority import Authority, Issued
 from podyard.cli.security.identities import Identity
 
@@ -62,6 +63,7 @@ def create(
     hosts: Sequence[str] = (),
     cluster: Sequence[str] = (),
     owner: Owner | None = None,
+    kube_url: str = kube_files.URL,
 ) -> None:
     """Make keys, certificates and configurations, in a new directory or in one that holds no file: volumes
     may be mounted in it already. What an earlier attempt did not finish is made anew.
@@ -70,6 +72,7 @@ def create(
     :param cluster: names of the servers of a cluster; none: no such configurations
     :param owner: whose the folders of the identities become; none: who makes them. `ca` and `server` stay the
         maker's
+    :param kube_url: where people reach the Kubernetes API
     :raises InputError: if something else is there, or the maker may not give files away
     """
     if directory.is_symlink():
@@ -85,7 +88,7 @@ def create(
     _ensure_folder(directory)
     keys.write_secret(unfinished, b"")
     try:
-        _fill(directory, known, tuple(dict.fromkeys((*ALWAYS, *hosts, *cluster))), cluster)
+        _fill(directory, known, tuple(dict.fromkeys((*ALWAYS, *hosts, *cluster))), cluster, kube_url)
         if owner is not None:
             _give(directory / "identities", owner)
     except BaseException:
@@ -136,11 +139,15 @@ def _give(folder: Path, owner: Owner) -> None:
         ) from error
 
 
-def _fill(directory: Path, known: Sequence[Identity], hosts: Sequence[str], cluster: Sequence[str]) -> None:
+def _fill(
+    directory: Path, known: Sequence[Identity], hosts: Sequence[str], cluster: Sequence[str], kube_url: str
+) -> None:
     authority = Authority()
     root = authority.issued
     _write_pair(directory / "ca", "ca", root)
-    public_keys = {identity.name: _identity(directory, identity, authority) for identity in known}
+    public_keys = {identity.name: write_identity(directory, identity, authority) for identity in known}
+    if {kube_files.KUBE_API, identities.PERSON} <= public_keys.keys():
+        kube_files.make(directory, authority, kube_url)
     folder = directory / "server"
     _write_pair(folder, "server", authority.server(hosts))
     keys.write_secret(folder / "ca.crt", root.certificate)
@@ -155,7 +162,7 @@ def _fill(directory: Path, known: Sequence[Identity], hosts: Sequence[str], clus
         keys.write_secret(folder / name, json.dumps(configuration, indent=2).encode())
 
 
-def _identity(directory: Path, identity: Identity, authority: Authority) -> str:
+def write_identity(directory: Path, identity: Identity, authority: Authority) -> str:
     """Write one identity's files; returns its public key."""
     folder = directory / "identities" / identity.name
     _write_pair(folder, "tls", authority.client(identity.name))
@@ -218,6 +225,7 @@ def environment(directory: Path, identity: Identity) -> dict[str, str]:
         "PODYARD_NATS_ENSURE_STREAMS": "false",
         **({"PODYARD_NODE_AGENT_NODES": ",".join(identity.nodes)} if identity.nodes else {}),
         **({"PODYARD_API_IDENTITIES_FILE": str(folder / NAMES)} if (folder / NAMES).is_file() else {}),
+        **(kube_files.settings(folder) if (folder / kube_files.TOKENS).is_file() else {}),
         **({"PODYARD_API_SECRETS_KEY_FILE": str(folder / SECRETS_KEY)} if (folder / SECRETS_KEY).is_file() else {}),
     }
 

@@ -14,7 +14,7 @@ from cryptography import x509
 
 from podyard.bus.settings import BusSettings
 from podyard.cli.errors import CliError, InputError
-from podyard.cli.security import directory, identities, rotation, succession
+from podyard.cli.security import directory, identities, kube_files, rotation, succession
 from podyard.cli.security.authority import Authority
 from podyard.cli.security.rotation import SERVER, Rotation
 from podyard.cli.security.servers import LOOK_EVERY_S, Servers, believes, certificate_of, lets_in
@@ -26,7 +26,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 
     identity: str
     step: str
-    """made, known, replaced, used, gone; of the authority made, believed, gone."""
+    """made, known, replaced, used, gone, and of kube_api renewed; of the authority made, believed, gone."""
     text: str
 
 
@@ -110,6 +110,9 @@ class Rotating:
         rotation.let_only_new_in(place, now)
         await self._servers.reload()
         await self._until_let_in(now, "old", False)
+        if name == kube_files.KUBE_API:
+            kube_files.renew(place, self._signer())
+            self._told(name, "renewed", f"people come with the kubeconfig in {place}/identities/{identities.PERSON}")
         rotation.finish(place, now)
         self._told(name, "gone", "servers refuse the old key; it is removed")
 

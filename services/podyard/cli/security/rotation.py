@@ -142,7 +142,7 @@ def let_both_in(place: Path, rotation: Rotation) -> None:
     """
     _rename(place, lambda names: {**names, rotation.new_key: rotation.name})
     try:
-        _configure(place, lambda made: accounts.with_key(made, rotation.old_key, rotation.new_key))
+        configure(place, lambda made: accounts.with_key(made, rotation.old_key, rotation.new_key))
     except KeyError as error:
         raise InputError(
             f"{place}/server: the configurations do not know the key that {rotation.name} has now",
@@ -159,7 +159,7 @@ def replace_files(place: Path, rotation: Rotation) -> None:
 
 def let_only_new_in(place: Path, rotation: Rotation) -> None:
     """The old key out of the servers' configurations, and of what the api knows."""
-    _configure(place, lambda made: accounts.without_key(made, rotation.old_key))
+    configure(place, lambda made: accounts.without_key(made, rotation.old_key))
     _rename(place, lambda names: {key: name for key, name in names.items() if key != rotation.old_key})
 
 
@@ -196,7 +196,7 @@ def new_server_certificate(place: Path, signer: Authority) -> bytes:
     return issued.certificate
 
 
-def _configure(place: Path, change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> None:
+def configure(place: Path, change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> None:
     """Change the accounts in every configuration of the servers."""
     folder = place / SERVER
     path = folder / ACCOUNTS
