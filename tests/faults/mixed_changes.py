@@ -1,5 +1,5 @@
-"""Pods and custom objects that are made, changed, bound, told about and deleted, as fast as is asked for, past
-the api; and what was stored of them, by the server's acknowledgements."""
+"""Pods and custom objects that are made, changed, bound, told about and deleted, as fast as is asked for,
+past the api; and what was stored of them, by the server's acknowledgements."""
 
 import itertools
 import time

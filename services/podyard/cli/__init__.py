@@ -21,6 +21,7 @@ NATS URL and process ids. What survives a restart: with `up --data DIR` the stre
 - `defined_kinds`              custom kinds by the names of their stored definitions
 - `objects_client`             requests to `svc.objects.>`, in pieces, repeated
 - `stored_objects`             objects of some kinds with their documents, read once or followed
+- `kubectl_plugin`             the same command line as a plugin of kubectl
 - `completing`                 what may stand next on a command line, for shells
 - `getting`, `getting_events`, `watching`, `mending`   what `get`, `get events`, `watch` and `mend` do
 - `pod_evidence`               when pods were bound, and why they are not: for whole pods

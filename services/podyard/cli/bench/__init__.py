@@ -13,6 +13,7 @@ core in this process. Never in here: a figure that is not measured in the run th
 - `drifted`  a cluster in memory that gives every plugin of the descheduler something to do
 - `deschedule`  what one cycle of the descheduler costs, with each plugin's share
 - `agent`    what one process costs that plays thousands of nodes
+- `kube`     what lists, watches and pages of the Kubernetes API cost
 - `parked`   pods of many shapes, each with the plugins that rejected it
 - `leading`  the core of a queue that leads, full of them
 - `event_kinds`, `events`  what an event costs that core, by kind

@@ -3,8 +3,9 @@ configuration.
 
 Duty: one table of identities (`identities`), turned into NATS accounts (`accounts`), key files (`keys`,
 `authority`) and a directory with all of it (`directory`); streams and mirrors made by their administrators
-(`mirrors`); keys replaced while everything works: the files (`rotation`, of the authority `succession`), the
-servers (`servers`), the order of both (`rotating`). Never in here: a secret in what is printed, logged or
+(`mirrors`); what an older release did not make (`completing`); by what the Kubernetes API is served
+(`kube_files`); keys replaced while everything works: the files (`rotation`, of the authority `succession`),
+the servers (`servers`), the order of both (`rotating`). Never in here: a secret in what is printed, logged or
 raised; a file that others may read; a directory overwritten; a key taken away before its successor works.
 
 Three accounts, because permissions alone do not protect a stream from a user of its own account:

@@ -1,4 +1,4 @@
-"""By what the Kubernetes API is served to people, and what gets them in: a certificate, a token, a kubeconfig.
+"""By what the Kubernetes API is served, and what gets people in: a certificate, a token, a kubeconfig.
 
     identities/kube_api/https.crt, https.key    the server's certificate and key
                         tokens.csv              who may come with which token

@@ -9,6 +9,7 @@ What there is:
 
 - `served`, `catalogue`  a resource that is served; all of them
 - `built_in`, `custom`, `order`  which are built in, which CustomResourceDefinitions add, in which order
+- `definitions`  how CustomResourceDefinitions stand beside each other, which their status says
 - `discovery`  the documents of discovery, aggregated and plain, and the version
 - `openapi`, `schemas`  the documents of OpenAPI v3, their components
 
