@@ -191,9 +191,7 @@ def _is_loopback(host: str) -> bool:
 class Keys:
     """What the secure port goes by, read again when a file changes or the certificate ends."""
 
-    def __init__(
-        self, settings: HttpsSettings, tell: Callable[[str], None], log: structlog.stdlib.BoundLogger
-    ) -> None:
+    def __init__(self, settings: HttpsSettings, tell: Callable[[str], None], log: structlog.stdlib.BoundLogger) -> None:
         """:raises SettingsError: with everything that is wrong"""
         # loaded where it is needed: it takes 60 ms
         from podyard.runtime import certificates
