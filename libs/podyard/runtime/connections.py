@@ -14,12 +14,16 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple, cast
 
+from h11 import SEND_BODY
+
 from podyard.runtime.uvicorn_parts import Config, H11Protocol, ServerState
 
 log: Final = logging.getLogger("podyard.runtime")
 
 SILENT_S: Final = 5.0
 """How long a client may take for the TLS handshake."""
+REST_S: Final = 5.0
+"""How long a client may take for the rest of a body that is answered already, and read by nobody."""
 LARGEST_HEAD: Final = 16 * 1024
 """Bytes of a request's line and headers."""
 CLOSING_TURNS: Final = 20
@@ -90,7 +94,7 @@ class Connection(H11Protocol):
         count: Callable[[str], None],
     ) -> None:
         """:param count: told why the client was let go"""
-        super().__init__(config, state, {"secure": secure, "certificate": None})
+        super().__init__(config, state, {"secure": secure, "certificate": None, "connection": self})
         self._bounds = config.bounds
         self._count = count
         self._timer: asyncio.TimerHandle | None = None
@@ -132,7 +136,9 @@ class Connection(H11Protocol):
 
     def on_response_complete(self) -> None:
         """The answer is written; what of it nobody has read yet keeps the time that it has."""
-        if not self.transport.get_write_buffer_size():
+        if self.conn.their_state is SEND_BODY:
+            self._let_go_in(min(REST_S, self._bounds.silent_s))
+        elif not self.transport.get_write_buffer_size():
             self._let_go_in(self._bounds.silent_s)
         super().on_response_complete()
 
@@ -146,6 +152,20 @@ class Connection(H11Protocol):
         except Exception:  # h11 allows no second answer
             self.abort()
 
+    def allow(self, seconds: float | None) -> None:
+        """How long what is being answered may take from now on, in place of the bound of the port; None: as
+        long as it likes, and whoever answers sees to it that it is read."""
+        if seconds is not None:
+            self._let_go_in(seconds)
+        elif self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def let_go(self) -> None:
+        """It does not read what it is answered."""
+        self._count(SLOW)
+        self.abort()
+
     def abort(self) -> None:
         """Let go at once."""
         if self.is_made:
@@ -158,8 +178,7 @@ class Connection(H11Protocol):
 
     def _overdue(self) -> None:
         if self.answers or self.transport.get_write_buffer_size():
-            self._count(SLOW)
-            self.transport.abort()
+            self.let_go()
         else:
             if not self._asked:
                 self._count(SILENT)

@@ -6,6 +6,7 @@ what bindings, agents and others say of them); whatever is written goes through 
 alone admits.
 
 Modules: `core` is what the rules of the API say, pure; `service` is the process, `serving` the application,
-`reading` and `changing` answer requests, `bodies` is what comes with them, `writing` asks the api,
-`binding` the binder, `instruments` counts, `settings` says what can be set.
+`reading` and `changing` answer requests, `bodies` is what comes with them, `large` has large ones worked on
+in threads, `writing` asks the api, `binding` the binder, `instruments` counts, `settings` says what can be
+set.
 """

@@ -32,10 +32,11 @@ PATCHES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 _VALIDATIONS: Final[Mapping[str, Validation]] = {"": "warn", "Strict": "strict", "Warn": "warn", "Ignore": "ignore"}
 
 
-async def read(request: Request) -> bytes:
+async def read(request: Request, more: Callable[[int], None]) -> bytes:
     """The whole body.
 
-    :raises ApiError: 413, it is too large
+    :param more: told how many bytes came; may refuse them
+    :raises ApiError: 413, it is too large; 429, all are together
     """
     said = request.headers.get("content-length", "")
     if said.isdecimal() and int(said) > MOST_BYTES:
@@ -45,6 +46,7 @@ async def read(request: Request) -> bytes:
         found += chunk
         if len(found) > MOST_BYTES:
             raise _too_large()
+        more(len(chunk))
     return bytes(found)
 
 

@@ -4,7 +4,7 @@ Source: kubernetes v1.36.2, apiserver/pkg/endpoints/handlers/create.go, update.g
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.pods import PodView
@@ -18,10 +18,13 @@ from podyard.kube_api.core.patching.merge_patch import merge_patch
 from podyard.kube_api.core.patching.strategic import strategic
 from podyard.kube_api.core.paths import Asked
 from podyard.kube_api.core.served import Served, Subresource
+from podyard.kube_api.large import LargeWork
 from podyard.kube_api.writing import Options, Outcome, Writer, key_of
 from podyard.objects import times
 from podyard.objects.documents import Document, is_mapping, mapping
 from podyard.proto import subjects
+
+T = TypeVar("T")
 
 
 class Change(NamedTuple):
@@ -50,15 +53,18 @@ class Changing:
     def __init__(
         self,
         writer: Writer,
+        work: LargeWork,
         binding: Binding,
         pod: Callable[[str, str], PodView | None],
         now: Callable[[], float],
     ) -> None:
         """
+        :param work: done on bodies
         :param pod: that is known by namespace and name
         :param now: seconds since 1970, UTC
         """
         self._writer = writer
+        self._work = work
         self._binding = binding
         self._pod = pod
         self._now = now
@@ -69,13 +75,14 @@ class Changing:
         :raises ApiError: it is not created
         """
         served, asked = change.served, change.asked
-        document, metadata = _object(change)
+        document, metadata = await self._read(change, _object)
         if not metadata.get("name") and not metadata.get("generateName"):
             raise errors.bad_request("name or generateName is required")
         if metadata.get("resourceVersion"):
             raise errors.bad_request("resourceVersion should not be set on objects to be created")
         _set_namespace(metadata, served, asked)
-        return await self._writer.create(served, self._tracked(None, document, change), change.options)
+        tracked = await self._work.do(len(change.body), lambda: self._tracked(None, document, change))
+        return await self._writer.create(served, tracked, change.options)
 
     async def replace(self, change: Change) -> Outcome:
         """PUT of an object.
@@ -83,7 +90,7 @@ class Changing:
         :raises ApiError: it is not replaced
         """
         served, asked = change.served, change.asked
-        document, metadata = _object(change)
+        document, metadata = await self._read(change, _object)
         given = metadata.setdefault("name", asked.name)
         if given != asked.name:
             raise errors.bad_request(
@@ -96,7 +103,7 @@ class Changing:
             return self._tracked(now, document, change)
 
         return await self._writer.change(
-            served, change.key, made, change.options, manner="status" if status else "replace"
+            served, change.key, made, change.options, manner="status" if status else "replace", size=len(change.body)
         )
 
     async def patch(self, change: Change) -> Outcome:
@@ -106,14 +113,19 @@ class Changing:
         """
         if change.media == bodies.APPLY_PATCH:
             return await self._apply(change)
-        patched = _patch(change, change.served.definition)
+        patched = await self._read(change, lambda given: _patch(given, given.served.definition))
         status = change.asked.subresource == "status"
 
         def made(now: Document) -> Document:
             return self._tracked(now, _unmoved(now, patched(now)), change)
 
         return await self._writer.change(
-            change.served, change.key, made, change.options, manner="status" if status else "replace"
+            change.served,
+            change.key,
+            made,
+            change.options,
+            manner="status" if status else "replace",
+            size=len(change.body),
         )
 
     async def scale(self, change: Change, part: Subresource) -> Document:
@@ -123,19 +135,19 @@ class Changing:
         """
         served = change.served
         if change.asked.verb == "update":
-            document = bodies.document(change.body, change.media)
+            document = await self._read(change, _document)
             _check_kind(document, f"{part.group}/{part.version}", part.kind)
 
             def scaled(now: Document, /) -> Document:
                 return document
         else:
-            scaled = _patch(change, part.definition)
+            scaled = await self._read(change, lambda given: _patch(given, part.definition))
 
         def made(now: Document) -> Document:
             wanted = scaled(scaling.scale_of(now, served))
             return self._tracked(now, scaling.with_replicas(now, wanted, served), change)
 
-        outcome = await self._writer.change(served, change.key, made, change.options)
+        outcome = await self._writer.change(served, change.key, made, change.options, size=len(change.body))
         return scaling.scale_of(outcome.document, served)
 
     async def delete(self, change: Change, key: ObjectKey | None = None) -> Document:
@@ -144,7 +156,7 @@ class Changing:
         :param key: of a collection's object; None: the one in the URL
         :raises ApiError: it is not deleted
         """
-        options = _delete_options(change)
+        options = await self._read(change, _delete_options)
         key = key or change.key
         preconditions = mapping(options, "preconditions")
         left = await self._writer.delete(
@@ -164,7 +176,7 @@ class Changing:
 
         :raises ApiError: 429, a budget does not allow it now
         """
-        document = bodies.document(change.body, change.media)
+        document = await self._read(change, _document)
         if document.get("kind") not in (None, "Eviction"):
             raise errors.bad_request(f"expected an Eviction, not {document.get('kind')}")
         named = mapping(document, "metadata").get("name") or change.asked.name
@@ -189,7 +201,7 @@ class Changing:
         :raises ApiError: the pod is not bound
         """
         asked = change.asked
-        wanted = bindings.read(bodies.document(change.body, change.media), asked.name)
+        wanted = bindings.read(await self._read(change, _document), asked.name)
         if change.options.dry_run:
             told = "a binding is not rehearsed: what a node takes is judged when it is bound"
             raise ApiError(501, "NotImplemented", told)
@@ -209,7 +221,7 @@ class Changing:
     async def _apply(self, change: Change) -> Outcome:
         """Server-side apply; creates what is not there."""
         served, asked = change.served, change.asked
-        wanted = bodies.yaml_document(change.body)
+        wanted = await self._read(change, lambda given: bodies.yaml_document(given.body))
         _check_kind(wanted, served.api_version, served.kind)
         if not change.query.get("fieldManager"):
             raise errors.bad_request(
@@ -237,12 +249,22 @@ class Changing:
 
         try:
             return await self._writer.change(
-                served, change.key, made, change.options, manner="status" if asked.subresource else "replace"
+                served,
+                change.key,
+                made,
+                change.options,
+                manner="status" if asked.subresource else "replace",
+                size=len(change.body),
             )
         except ApiError as error:
             if error.reason != "NotFound" or asked.subresource:
                 raise
-        return await self._writer.create(served, made(None), change.options)
+        created = await self._work.do(len(change.body), lambda: made(None))
+        return await self._writer.create(served, created, change.options)
+
+    async def _read(self, change: Change, read: Callable[[Change], T]) -> T:
+        """What is read in the body."""
+        return await self._work.do(len(change.body), lambda: read(change))
 
     def _tracked(self, before: Document | None, after: Document, change: Change) -> Document:
         return tracked(
@@ -297,6 +319,10 @@ def succeeded(details: Document | None = None) -> Document:
     if details:
         found["details"] = details
     return found
+
+
+def _document(change: Change) -> Document:
+    return bodies.document(change.body, change.media)
 
 
 def _object(change: Change) -> tuple[Document, Document]:

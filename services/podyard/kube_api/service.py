@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import anyio
+import anyio.to_thread
 
 from podyard.cluster import intents
 from podyard.cluster.changes import Change
@@ -15,12 +16,13 @@ from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
 from podyard.kube_api.binding import Binding
 from podyard.kube_api.changing import Changing
-from podyard.kube_api.core import bindings, discovery
+from podyard.kube_api.core import bindings, discovery, media
 from podyard.kube_api.core.access import Access
 from podyard.kube_api.core.catalogue import Catalogue
 from podyard.kube_api.core.openapi import OpenApi
 from podyard.kube_api.core.store import Store
 from podyard.kube_api.instruments import Instruments
+from podyard.kube_api.large import LargeWork
 from podyard.kube_api.reading import Reading
 from podyard.kube_api.serving import Api
 from podyard.kube_api.settings import KubeApiSettings
@@ -70,8 +72,9 @@ async def main(service: Service[KubeApiSettings]) -> None:
         lasting=True,
     )
     service.health.set_ready(REQUESTS_CHECK, False, "not answering before the objects are listed")
+    work = LargeWork()
     writer = Writer(
-        service.bus, lambda key: _known(store, key), lambda name: _node(store, name), followed.informer.reached
+        service.bus, work, lambda key: _known(store, key), lambda name: _node(store, name), followed.informer.reached
     )
     answers = Reading(store, writer.reveal, followed.informer.reached, now=service.clock.now, watch_s=settings.watch_s)
     instruments = Instruments(service.metrics)
@@ -84,6 +87,7 @@ async def main(service: Service[KubeApiSettings]) -> None:
         instruments=instruments,
         changing=Changing(
             writer,
+            work,
             Binding(
                 service.bus,
                 service.session,
@@ -94,15 +98,18 @@ async def main(service: Service[KubeApiSettings]) -> None:
             lambda namespace, name: _pod(store, namespace, name),
             service.clock.now,
         ),
+        work=work,
         health=service.health,
         version=discovery.version(importlib.metadata.version("podyard"), _platform()),
         address=lambda: address,
         request_s=settings.request_s,
     )
-    bounds = Bounds(silent_s=IDLE_S, answer_s=2 * settings.watch_s + settings.request_s, most=settings.connections)
+    bounds = Bounds(silent_s=IDLE_S, answer_s=2 * settings.request_s, most=settings.connections)
     door = Door(listener, Configured(api, bounds), instruments.let_go, keys.context)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(followed.run)
+        # what is described of built-in kinds is kept: nobody waits for it later
+        await anyio.to_thread.run_sync(OpenApi(Catalogue.of(())).index, media.JSON)
         await followed.informer.synced()
         tasks.start_soon(door.admit)
         tasks.start_soon(keys.keep_fresh, door.ask_anew)

@@ -11,8 +11,10 @@ from typing import Any, Final
 from urllib.parse import parse_qs
 
 import anyio
+import anyio.to_thread
 import msgspec
-from starlette.requests import Request
+from anyio import lowlevel
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -28,10 +30,12 @@ from podyard.kube_api.core.openapi import OpenApi
 from podyard.kube_api.core.paths import Asked
 from podyard.kube_api.core.served import Served
 from podyard.kube_api.instruments import Instruments
+from podyard.kube_api.large import LargeWork
 from podyard.kube_api.reading import Reading, Stream
 from podyard.kube_api.writing import Options, Outcome
 from podyard.objects.documents import Document
 from podyard.runtime import probes, web
+from podyard.runtime.connections import Connection
 from podyard.runtime.health import Health
 from podyard.runtime.identities import Tokens
 
@@ -45,6 +49,8 @@ ZIP_LEVEL: Final = 1
 MOST_PARAMETERS: Final = 256
 SEND_S: Final = 30.0
 """How long a client may take to read what a watch sends before it is let go."""
+PIECE_BYTES: Final = 256 * 1024
+"""Of an answer that are sent at once."""
 CHANGES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 _HEADERS: Final = {"Cache-Control": "no-cache, private"}
 
@@ -65,6 +71,7 @@ class Api:
         catalogue: Callable[[], tuple[Catalogue, OpenApi]],
         reading: Reading,
         changing: Changing,
+        work: LargeWork,
         instruments: Instruments,
         health: Health,
         version: Document,
@@ -74,6 +81,7 @@ class Api:
         """
         :param tokens: that count now
         :param catalogue: what is served now
+        :param work: done on what is large
         :param version: what `/version` answers
         :param address: `host:port` of this server
         :param request_s: that a request other than a watch may take
@@ -83,6 +91,7 @@ class Api:
         self._catalogue = catalogue
         self._reading = reading
         self._changing = changing
+        self._work = work
         self._instruments = instruments
         self._health = health
         self._version = version
@@ -95,31 +104,52 @@ class Api:
             return
         request = Request(scope, receive)
         started = anyio.current_time()
+        verb = ""
         try:
-            asked = paths.parse(request.method, scope["path"], _query(scope))
-        except ApiError as error:
-            await refused(error)(scope, receive, send)
-            return
-        try:
-            response = await self._answer(request, asked)
+            identity = self._let_in(request)
+            asked = self._asked(request, identity)
+            verb = asked.verb
+            response = await self._answer(request, asked, identity)
         except ApiError as error:
             response = refused(error)
+        except ClientDisconnect:  # before the end of his body: nobody waits for an answer
+            return
         except Exception as error:  # whatever it is: the others are answered
             log.exception("a request could not be answered: %s %s", request.method, scope["path"])
             response = refused(
                 ApiError(500, "InternalError", f"Internal error occurred: {type(error).__name__}; the log says more")
             )
-        self._instruments.answered(asked.verb, response.status_code, anyio.current_time() - started)
+        self._instruments.answered(verb, response.status_code, anyio.current_time() - started)
         await response(scope, receive, send)
 
-    async def _answer(self, request: Request, asked: Asked) -> Response:
-        path: str = request.scope["path"]
-        query = _query(request.scope)
+    def _let_in(self, request: Request) -> Identity | None:
+        """Who asks; None: for what everybody may have.
+
+        :raises ApiError: 401, before anybody looks whether there is such a path
+        """
         identity = self._who(request)
-        if not access.is_free(path):
-            if identity is None:
-                raise access.unauthorized()
+        if identity is None and not access.is_free(request.scope["path"]):
+            raise access.unauthorized()
+        return identity
+
+    def _asked(self, request: Request, identity: Identity | None) -> Asked:
+        """What is asked for, by somebody who may.
+
+        :raises ApiError: he may not, or it leads nowhere
+        """
+        path: str = request.scope["path"]
+        try:
+            asked = paths.parse(request.method, path, _query(request.scope))
+        except ApiError:
+            if identity is not None and not access.is_free(path):
+                self._access.check(identity, Wish(request.method.lower(), path=path))
+            raise
+        if identity is not None and not access.is_free(path):
             self._access.check(identity, _wish(asked, path))
+        return asked
+
+    async def _answer(self, request: Request, asked: Asked, identity: Identity | None) -> Response:
+        query = _query(request.scope)
         accept = request.headers.get("accept", "")
         if asked.goal == "health":
             return self._of_health(asked, query)
@@ -128,7 +158,7 @@ class Api:
         assert identity is not None, "only health and the version are for everybody"
         if asked.goal == "resource":
             return await self._of_resource(request, asked, query, identity)
-        return self._described(request, asked, query, accept)
+        return await self._described(request, asked, query, accept)
 
     def _who(self, request: Request) -> Identity | None:
         found, _ = web.who(request, self._tokens())
@@ -144,16 +174,16 @@ class Api:
             answer = probes.of_all(asked.resource, checks, verbose="verbose" in query, exclude=query.get("exclude", []))
         return Response(answer.body, answer.status, {**_HEADERS, "Content-Type": answer.kind})
 
-    def _described(self, request: Request, asked: Asked, query: Query, accept: str) -> Response:
+    async def _described(self, request: Request, asked: Asked, query: Query, accept: str) -> Response:
         """Discovery and OpenAPI."""
         catalogue, described = self._catalogue()
         if asked.goal == "openapi":
-            page = described.index(accept)
+            page = await anyio.to_thread.run_sync(described.index, accept)
         elif asked.goal == "openapi-document":
             page = described.document(asked.group, asked.version, accept, query.get("hash", [""])[0])
         else:
             page = discovery.answer(asked, accept, catalogue, self._address())
-        return _page(request, page.unless(request.headers.get("if-none-match", "")))
+        return await _page(request, page.unless(request.headers.get("if-none-match", "")))
 
     # ---- objects -------------------------------------------------------------------------------------------
 
@@ -169,7 +199,7 @@ class Api:
         accept = request.headers.get("accept", "")
         if asked.verb == "watch":
             stream = await self._reading.watch(served, asked, query, accept, identity.user, shows_values=shows_values)
-            return _Streaming(stream)
+            return _Streaming(stream, request.state.connection)
         if asked.verb == "list":
             page = await self._reading.page(served, asked, query, accept, identity.user, shows_values=shows_values)
         elif asked.subresource == "scale":
@@ -177,7 +207,7 @@ class Api:
             return _json(scaling.scale_of(document, served))
         else:
             page = await self._reading.get(served, asked, accept, identity.user, shows_values=shows_values)
-        return _page(request, page)
+        return await _page(request, page)
 
     def _served(self, asked: Asked) -> Served:
         """
@@ -213,7 +243,12 @@ class Api:
     async def _change(
         self, request: Request, asked: Asked, served: Served, query: Query, identity: Identity
     ) -> Response:
-        change = await _read(request, asked, served, query, identity)
+        with self._work.holding() as more:
+            change = await _read(request, asked, served, query, identity, more)
+            return await self._changed(change, query, identity)
+
+    async def _changed(self, change: Change, query: Query, identity: Identity) -> Response:
+        asked, served = change.asked, change.served
         if served.resource == BINDINGS or asked.subresource == BINDING:
             return _json(await self._changing.bind(change), 201)
         if served.stored is None:
@@ -267,13 +302,15 @@ def _query(scope: Scope) -> dict[str, list[str]]:
         raise errors.bad_request(f"more than {MOST_PARAMETERS} query parameters") from error
 
 
-async def _read(request: Request, asked: Asked, served: Served, query: Query, identity: Identity) -> Change:
+async def _read(
+    request: Request, asked: Asked, served: Served, query: Query, identity: Identity, more: Callable[[int], None]
+) -> Change:
     one = {name: values[0] for name, values in query.items()}
     manager = one.get("fieldManager") or request.headers.get("user-agent", "").partition("/")[0] or "unknown"
     return Change(
         asked=asked,
         served=served,
-        body=await bodies.read(request),
+        body=await bodies.read(request, more),
         media=bodies.media_type(request),
         query=one,
         options=Options(
@@ -291,15 +328,30 @@ def _wish(asked: Asked, path: str) -> Wish:
     return Wish(asked.verb, asked.group, asked.resource, asked.subresource, asked.namespace, asked.name, path)
 
 
+class _Pieces(Response):
+    """A large answer: what a client has not read lies here once, and others have their turns."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        body, left = self.body, len(self.body)
+        for at in range(0, len(body), PIECE_BYTES):
+            left -= PIECE_BYTES
+            piece = bytes(body[at : at + PIECE_BYTES])
+            await send({"type": "http.response.body", "body": piece, "more_body": left > 0})
+            await lowlevel.checkpoint()
+
+
 class _Streaming(Response):
     """A watch. A client that has gone, or does not read, is let go."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, connection: Connection) -> None:
         super().__init__(headers={**_HEADERS, "Content-Type": stream.media_type})
         del self.headers["content-length"]
         self._chunks = stream.chunks
+        self._connection = connection
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._connection.allow(None)  # it ends by itself
         await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": self.raw_headers})
         # the head goes out at once: who watches waits for it
         await send({"type": "http.response.body", "body": b"", "more_body": True})
@@ -312,15 +364,26 @@ class _Streaming(Response):
 
             tasks.start_soon(until_gone)
             try:
-                async for chunk in self._chunks:
-                    with anyio.fail_after(SEND_S):
-                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                await self._tell(send)
             finally:
                 with anyio.CancelScope(shield=True):
                     await self._chunks.aclose()
-            with anyio.fail_after(SEND_S):
-                await send({"type": "http.response.body", "body": b"", "more_body": False})
-            tasks.cancel_scope.cancel()
+                tasks.cancel_scope.cancel()
+
+    async def _tell(self, send: Send) -> None:
+        async for chunk in self._chunks:
+            if not await self._sent(send, chunk):
+                return
+        self._connection.allow(SEND_S)
+        await self._sent(send, b"", more=False)
+
+    async def _sent(self, send: Send, chunk: bytes, *, more: bool = True) -> bool:
+        """Whether there was room for it in time. Otherwise the connection is gone."""
+        with anyio.move_on_after(SEND_S) as limit:
+            await send({"type": "http.response.body", "body": chunk, "more_body": more})
+        if limit.cancelled_caught:
+            self._connection.let_go()
+        return not limit.cancelled_caught
 
 
 # ---- answers -----------------------------------------------------------------------------------------------
@@ -348,13 +411,13 @@ def _json(document: Any, status: int = HTTPStatus.OK, headers: Mapping[str, str]
     return Response(body, status, {**_HEADERS, "Content-Type": JSON, **(headers or {})})
 
 
-def _page(request: Request, page: Page) -> Response:
+async def _page(request: Request, page: Page) -> Response:
     headers = {**_HEADERS, "Content-Type": page.content_type, **page.headers}
     if page.etag:
         headers["Etag"] = page.etag
     body = page.body
     if len(body) >= ZIPPED_FROM and "gzip" in request.headers.get("accept-encoding", ""):
-        body = gzip.compress(body, ZIP_LEVEL)
+        body = await anyio.to_thread.run_sync(gzip.compress, body, ZIP_LEVEL)
         headers["Content-Encoding"] = "gzip"
         headers["Vary"] = "Accept-Encoding"
-    return Response(body, page.status, headers)
+    return (_Pieces if len(body) > PIECE_BYTES else Response)(body, page.status, headers)

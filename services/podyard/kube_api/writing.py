@@ -19,6 +19,7 @@ from podyard.cluster.nodes import NodeView
 from podyard.kube_api.core import errors, outcomes, statuses, versions
 from podyard.kube_api.core.errors import ApiError
 from podyard.kube_api.core.served import Served
+from podyard.kube_api.large import LargeWork
 from podyard.objects import secrets
 from podyard.objects.documents import Document, mapping
 from podyard.objects.kinds import Kind
@@ -74,6 +75,11 @@ class Known(NamedTuple):
     viewed: object = None
     """Its typed view."""
 
+    @property
+    def size(self) -> int:
+        """Bytes of it as it is stored."""
+        return len(self.stored.payload)
+
 
 class Writer:
     """Writes for those who ask this instance."""
@@ -81,16 +87,19 @@ class Writer:
     def __init__(
         self,
         bus: Bus,
+        work: LargeWork,
         known: Callable[[ObjectKey], Known | None],
         node_of: Callable[[str], NodeView | None],
         reached: Callable[[int], Any],
     ) -> None:
         """
+        :param work: done on large objects
         :param known: an object as it is shown here; None: it is not there
         :param node_of: the node of that name; None: it is not there
         :param reached: awaits that this instance has read so far
         """
         self._bus = bus
+        self._work = work
         self._known = known
         self._node_of = node_of
         self._reached = reached
@@ -106,16 +115,26 @@ class Writer:
         return await self._apply(served, request, _name(document), options, once=once)
 
     async def change(
-        self, served: Served, key: ObjectKey, change: Change, options: Options, *, manner: Manner = "replace"
+        self,
+        served: Served,
+        key: ObjectKey,
+        change: Change,
+        options: Options,
+        *,
+        manner: Manner = "replace",
+        size: int = 0,
     ) -> Outcome:
         """Make something else of an object, of its next version if somebody is faster.
 
+        :param change: pure: of a large object it is called in a thread
+        :param size: bytes of what the change is made with
         :param manner: `status` for the status alone
         :raises ApiError: it is not changed, and why
         """
         for attempt in range(TRIES):
             known = await self._shown(served, key, options.who)
-            wanted = change(versions.shown(known.document, served))
+            shown = versions.shown(known.document, served)
+            wanted = await self._work.do(known.size + size, lambda shown=shown: change(shown))
             _check_version(served, key, wanted, known.document)
             wanted = versions.stored(wanted, served)
             if manner == "status":

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest_asyncio
+from prometheus_client import CollectorRegistry
 
 from podyard.api.service import SERVICE as API
 from podyard.api.settings import ApiSettings
@@ -29,9 +30,11 @@ LIMIT_S = 20.0
 class Clients:
     """Who asks."""
 
-    def __init__(self, url: str, bus: Bus) -> None:
+    def __init__(self, url: str, bus: Bus, metrics: CollectorRegistry) -> None:
+        """:param metrics: of the service"""
         self.url = url
         self.bus = bus
+        self._metrics = metrics
 
     def client(self, token: str = "a-person") -> httpx.AsyncClient:
         """:param token: empty: somebody who does not say who he is"""
@@ -43,6 +46,10 @@ class Clients:
         async with self.client(token) as client:
             return await client.request(method, path, **more)
 
+    def count(self, name: str, **labels: str) -> float:
+        """A metric of the service."""
+        return self._metrics.get_sample_value(name, labels) or 0.0
+
     async def create(self, path: str, document: dict[str, Any]) -> dict[str, Any]:
         found = await self.ask("POST", path, json=document)
         assert found.status_code == 201, found.text
@@ -50,21 +57,19 @@ class Clients:
 
 
 @asynccontextmanager
-async def served(bus: Bus, folder: Path) -> AsyncIterator[Clients]:
+async def served(bus: Bus, folder: Path, **settings: Any) -> AsyncIterator[Clients]:
+    """:param settings: of the service, besides port and tokens"""
     tokens = folder / "tokens.csv"
     tokens.write_text(TOKENS)
     os.chmod(tokens, 0o600)
     port = free_port()
-    settings = KubeApiSettings(port=port, token_auth_file=str(tokens))
-    services = (
-        make_service(API, bus, ApiSettings(secrets_key_file=str(folder / "secrets.key"))),
-        make_service(SERVICE, bus, settings),
-    )
+    api = make_service(API, bus, ApiSettings(secrets_key_file=str(folder / "secrets.key")))
+    kube_api = make_service(SERVICE, bus, KubeApiSettings(port=port, token_auth_file=str(tokens), **settings))
     async with AsyncExitStack() as stack:
-        for service in services:
+        for service in (api, kube_api):
             await stack.enter_async_context(running(service))
             await eventually(f"{service.name} is ready", lambda service=service: service.health.ready)
-        yield Clients(f"https://127.0.0.1:{port}", bus)
+        yield Clients(f"https://127.0.0.1:{port}", bus, kube_api.metrics)
 
 
 @pytest_asyncio.fixture

@@ -103,6 +103,11 @@ def bad_request(message: str) -> ApiError:
     return ApiError(400, "BadRequest", message)
 
 
+def too_many_requests(why: str) -> ApiError:
+    """It may be asked again in a second. Source: NewTooManyRequestsError."""
+    return ApiError(429, "TooManyRequests", f"Too many requests: {why}", retry_after_s=1)
+
+
 def expired(message: str) -> ApiError:
     """What happened since then is not known any more. Source: NewResourceExpired."""
     return ApiError(410, "Expired", message)

@@ -63,8 +63,12 @@ class Form(Protocol):
         """An object by itself. `now`: seconds since 1970."""
         ...
 
-    def several(self, page: Page, now: float) -> bytes:
-        """A list."""
+    def pieces(self, items: Sequence[Item], now: float) -> list[bytes]:
+        """Objects as items of a list. `now`: seconds since 1970."""
+        ...
+
+    def several(self, page: Page, pieces: Sequence[bytes]) -> bytes:
+        """A list of all the items of a page."""
         ...
 
     def event(self, type_: str, item: Item, now: float, *, first: bool) -> bytes:
@@ -153,8 +157,11 @@ class Whole:
     def one(self, item: Item, now: float) -> bytes:
         return b"%b%b\n" % (self._prefix, self._body(item))
 
-    def several(self, page: Page, now: float) -> bytes:
-        return listed(self._list_prefix, page, [b"%b%b" % (self._item_prefix, self._body(one)) for one in page.items])
+    def pieces(self, items: Sequence[Item], now: float) -> list[bytes]:
+        return [b"%b%b" % (self._item_prefix, self._body(one)) for one in items]
+
+    def several(self, page: Page, pieces: Sequence[bytes]) -> bytes:
+        return listed(self._list_prefix, page, pieces)
 
     def event(self, type_: str, item: Item, now: float, *, first: bool) -> bytes:
         return b'{"type":"%b","object":%b%b}\n' % (type_.encode(), self._prefix, self._body(item))
@@ -181,9 +188,11 @@ class MetadataOnly:
     def one(self, item: Item, now: float) -> bytes:
         return partial(self._bodies, item) + b"\n"
 
-    def several(self, page: Page, now: float) -> bytes:
-        prefix = _prefix("PartialObjectMetadataList", META_VERSION)
-        return listed(prefix, page, [partial(self._bodies, item) for item in page.items])
+    def pieces(self, items: Sequence[Item], now: float) -> list[bytes]:
+        return [partial(self._bodies, item) for item in items]
+
+    def several(self, page: Page, pieces: Sequence[bytes]) -> bytes:
+        return listed(_prefix("PartialObjectMetadataList", META_VERSION), page, pieces)
 
     def event(self, type_: str, item: Item, now: float, *, first: bool) -> bytes:
         return b'{"type":"%b","object":%b}\n' % (type_.encode(), partial(self._bodies, item))

@@ -104,9 +104,11 @@ class Table:
     def one(self, item: Item, now: float) -> bytes:
         return self._table(b'{"resourceVersion":"%d"}' % item.version, [self._row(item, now)], self._heads) + b"\n"
 
-    def several(self, page: Page, now: float) -> bytes:
-        rows = [self._row(item, now) for item in page.items]
-        return self._table(list_metadata(page), rows, self._heads) + b"\n"
+    def pieces(self, items: Sequence[Item], now: float) -> list[bytes]:
+        return [self._row(item, now) for item in items]
+
+    def several(self, page: Page, pieces: Sequence[bytes]) -> bytes:
+        return self._table(list_metadata(page), pieces, self._heads) + b"\n"
 
     def event(self, type_: str, item: Item, now: float, *, first: bool) -> bytes:
         heads = self._heads if first else b"null"

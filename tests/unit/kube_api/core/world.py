@@ -55,7 +55,7 @@ class World:
     def list(self, options: ListOptions = NO_OPTIONS, scope: Scope = PODS, selection: Selection = ALL) -> Document:
         """The answer to a LIST."""
         page = listing.list_of(self.store, scope, options, selection)
-        return msgspec.json.decode(self.pods_form.several(page, 0))
+        return msgspec.json.decode(self.pods_form.several(page, self.pods_form.pieces(page.items, 0)))
 
     def watch(
         self,
