@@ -173,6 +173,7 @@ lock: setup ## resolve the dependencies anew: versions and hashes, no addresses
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade --group dev pyproject.toml -c requirements/runtime.txt -o requirements/dev.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade --group build -c requirements/dev.txt -o requirements/build.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade --group compose -o requirements/compose.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade --group clients -o requirements/clients.txt
 
 # Not part of test-all, which knows of no older release.
 test-upgrade: setup ## one service after the other is replaced under load: OLDER=/path/to/python is that of an environment with an older release; and one NATS server after the other: OLDER_NATS=/path/to/nats-server

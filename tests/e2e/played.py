@@ -14,9 +14,10 @@ import re
 import shlex
 import signal
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import anyio
@@ -113,10 +114,14 @@ def _holds(shown: Shown, done: Done) -> bool:
 
 
 @asynccontextmanager
-async def lab(words: list[str], directory: Path) -> AsyncGenerator[str]:
-    """`podyard up` as a page starts it, ready; the block gets the URL by which other commands would find
-    it."""
-    known = {**os.environ, "PODYARD_STATE_DIR": str(directory), "NO_COLOR": "1"}
+async def lab(
+    words: list[str], directory: Path, settings: Mapping[str, str] = MappingProxyType({})
+) -> AsyncGenerator[str]:
+    """`podyard up` as a page starts it, ready; the block gets the URL by which other commands would find it.
+
+    :param settings: of its services, by variables of the environment
+    """
+    known = {**os.environ, **settings, "PODYARD_STATE_DIR": str(directory), "NO_COLOR": "1"}
     command = [sys.executable, "-m", "podyard.cli", *words, "--data", str(directory / "data")]
     async with await anyio.open_process(command, env=known, stderr=None) as process:
         try:

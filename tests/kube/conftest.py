@@ -2,8 +2,10 @@
 
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import anyio
 import pytest
@@ -28,8 +30,17 @@ def kubectl() -> Path:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def lab_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Path]:
     """Of a lab with as many nodes as the reference had, as `podyard kubeconfig` prints it."""
-    folder = tmp_path_factory.mktemp("lab")
-    async with held(played.lab(["up", "--nodes", str(NODES)], folder)):
+    async with held(kubeconfig_of_a_lab(tmp_path_factory.mktemp("lab"))) as path:
+        yield path
+
+
+@asynccontextmanager
+async def kubeconfig_of_a_lab(folder: Path, settings: Mapping[str, str] = MappingProxyType({})) -> AsyncGenerator[Path]:
+    """Of a lab that runs as long as the block.
+
+    :param settings: of its services, by variables of the environment
+    """
+    async with played.lab(["up", "--nodes", str(NODES)], folder, settings):
         command = [sys.executable, "-m", "podyard.cli", "kubeconfig"]
         known = {**os.environ, "PODYARD_STATE_DIR": str(folder), "NO_COLOR": "1"}
         done = await anyio.run_process(command, env=known, stderr=None)

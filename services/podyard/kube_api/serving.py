@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 
 from podyard.kube_api import bodies
 from podyard.kube_api.changing import Change, Changing, succeeded
-from podyard.kube_api.core import access, discovery, errors, paths, scaling
+from podyard.kube_api.core import access, discovery, errors, paths, scaling, zero_values
 from podyard.kube_api.core.access import Access, Identity, Wish
 from podyard.kube_api.core.bindings import BINDING, BINDINGS
 from podyard.kube_api.core.catalogue import Catalogue
@@ -33,7 +33,7 @@ from podyard.kube_api.instruments import Instruments
 from podyard.kube_api.large import LargeWork
 from podyard.kube_api.reading import Reading, Stream
 from podyard.kube_api.writing import Options, Outcome
-from podyard.objects.documents import Document
+from podyard.objects.documents import Document, mapping
 from podyard.runtime import probes, web
 from podyard.runtime.connections import Connection
 from podyard.runtime.health import Health
@@ -236,7 +236,7 @@ class Api:
             raise paths.nowhere()
         if asked.namespace and not served.namespaced:
             raise paths.nowhere()
-        if served.stored is None and served.resource not in (*access.ASKED, BINDINGS):
+        if served.stored is None and served.resource != BINDINGS and not access.is_question(served.resource):
             raise ApiError(501, "NotImplemented", _ELSEWHERE.get(served.resource, _ELSEWHERE_METRICS))
         return served
 
@@ -252,7 +252,7 @@ class Api:
         if served.resource == BINDINGS or asked.subresource == BINDING:
             return _json(await self._changing.bind(change), 201)
         if served.stored is None:
-            return _json(self._of_oneself(change, identity), 201)
+            return _json(self._asked_about(change, identity), 201)
         part = served.subresource(asked.subresource) if asked.subresource else None
         if part is not None and part.name == "eviction":
             return _json(await self._changing.evict(change), 201)
@@ -260,11 +260,11 @@ class Api:
             return _json(await self._changing.scale(change, part))
         match asked.verb:
             case "create":
-                return _written(await self._changing.create(change), 201)
+                return _written(served, await self._changing.create(change), 201)
             case "update":
-                return _written(await self._changing.replace(change))
+                return _written(served, await self._changing.replace(change))
             case "patch":
-                return _written(await self._changing.patch(change))
+                return _written(served, await self._changing.patch(change))
             case "delete":
                 return _json(await self._changing.delete(change))
             case _:
@@ -281,13 +281,30 @@ class Api:
                     raise
         return succeeded({"group": change.served.group, "kind": change.served.resource})
 
-    def _of_oneself(self, change: Change, identity: Identity) -> Document:
-        """What somebody asks of himself: who he is, and whether he may."""
+    def _reviewed(self, document: Document) -> Document:
+        """Whose token somebody has been shown. Source: registry/authentication/tokenreview/storage.go."""
+        token = mapping(document, "spec").get("token")
+        if not isinstance(token, str) or not token:
+            raise errors.bad_request("token is required for TokenReview in authentication")
+        found = self._tokens().identity(token)
+        if found is None:
+            return {"authenticated": False, "user": {}}
+        return {"authenticated": True, "user": {"username": found.user, "groups": sorted(found.groups)}}
+
+    def _asked_about(self, change: Change, identity: Identity) -> Document:
+        """Who somebody is, and what he may: himself; whose token it is: whoever may write."""
         document = bodies.document(change.body, change.media)
         kind = change.served.kind
         if kind == "SelfSubjectReview":
             about = {"username": identity.user, "groups": sorted(identity.groups)}
             return {**document, "kind": kind, "apiVersion": change.served.api_version, "status": {"userInfo": about}}
+        if kind == "TokenReview":
+            return {
+                **document,
+                "kind": kind,
+                "apiVersion": change.served.api_version,
+                "status": self._reviewed(document),
+            }
         status = {"allowed": self._access.review(identity, document)}
         return {**document, "kind": kind, "apiVersion": change.served.api_version, "status": status}
 
@@ -395,8 +412,9 @@ def refused(error: ApiError) -> Response:
     return _json(error.status(), error.code, headers)
 
 
-def _written(outcome: Outcome, status: int = 200) -> Response:
-    return _warned(_json(outcome.document, status), outcome.warnings)
+def _written(served: Served, outcome: Outcome, status: int = 200) -> Response:
+    assert served.stored is not None, "nothing else is written"
+    return _warned(_json(zero_values.fill(outcome.document, served.stored.resource), status), outcome.warnings)
 
 
 def _warned(response: Response, warnings: Sequence[str]) -> Response:

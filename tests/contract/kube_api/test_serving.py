@@ -58,6 +58,30 @@ async def test_a_reader_writes_nothing_and_is_told_so_as_the_reference_does(clie
         assert (answer.status_code, answer.json()["status"]["allowed"]) == (201, allowed)
 
 
+async def test_people_ask_whose_a_token_is(clients: Clients) -> None:
+    path = "/apis/authentication.k8s.io/v1/tokenreviews"
+    for token, status in (
+        (
+            "a-reader",
+            {"authenticated": True, "user": {"username": "ray", "groups": ["podyard:readers", "system:authenticated"]}},
+        ),
+        ("nobody's", {"authenticated": False, "user": {}}),
+    ):
+        answer = await clients.ask("POST", path, json={"spec": {"token": token}})
+        assert (answer.status_code, answer.json()["status"]) == (201, status)
+    assert (await clients.ask("POST", path, json={"spec": {}})).status_code == 400
+    assert (await clients.ask("POST", path, "a-reader", json={"spec": {"token": "a-person"}})).status_code == 403
+
+
+async def test_a_status_is_whole_whoever_wrote_it(clients: Clients) -> None:
+    """Client libraries refuse one in which a required field is missing."""
+    path = f"{APPS}/statefulsets"
+    made = await clients.create(path, {**deployment(), "kind": "StatefulSet"})
+    read = (await clients.ask("GET", f"{path}/web")).json()
+    patched = (await clients.ask("PATCH", f"{path}/web", headers=MERGE, content=b"{}")).json()
+    assert made["status"] == read["status"] == patched["status"] == {"replicas": 0}
+
+
 async def test_an_object_lives(clients: Clients) -> None:
     path = f"{NAMESPACE}/configmaps"
     made = await clients.create(path, config("c", x="1"))

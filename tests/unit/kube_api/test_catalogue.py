@@ -105,6 +105,7 @@ def test_what_is_served_and_not_stored_is_told_or_asked() -> None:
         ("v1", "Event", ("create", "get", "list", "patch", "watch")),
         ("events.k8s.io/v1", "Event", ("create", "get", "list", "patch", "watch")),
         ("authentication.k8s.io/v1", "SelfSubjectReview", ("create",)),
+        ("authentication.k8s.io/v1", "TokenReview", ("create",)),
         ("authorization.k8s.io/v1", "SelfSubjectAccessReview", ("create",)),
         ("metrics.k8s.io/v1beta1", "NodeMetrics", ("get", "list")),
         ("metrics.k8s.io/v1beta1", "PodMetrics", ("get", "list")),

@@ -18,6 +18,8 @@ NOT_ENFORCED: Final = "RBAC objects are stored and not enforced here: groups say
 """Of each write of one."""
 ASKED: Final = frozenset({"selfsubjectaccessreviews", "selfsubjectreviews"})
 """What everybody who said who he is may ask of himself."""
+ABOUT_OTHERS: Final = "tokenreviews"
+"""What people ask of a token that they were shown."""
 
 
 class Identity(NamedTuple):
@@ -84,6 +86,11 @@ class Access:
         """
         if not self.may(identity, wish):
             raise forbidden(identity, wish)
+
+
+def is_question(resource: str) -> bool:
+    """Whether a resource is nothing but questions, which are answered here."""
+    return resource in ASKED or resource == ABOUT_OTHERS
 
 
 def is_free(path: str) -> bool:

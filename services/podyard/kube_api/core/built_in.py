@@ -5,8 +5,8 @@ Left out, although the API server can serve them:
 
 - further versions of a stored kind: those on trial of kinds that have a newer one, which an API server does
   not serve either unless it is told to;
-- `componentstatuses`, and of the questions those of a webhook or about other people:
-  TokenReview, SubjectAccessReview, LocalSubjectAccessReview, SelfSubjectRulesReview.
+- `componentstatuses`, and of the questions those about other people: SubjectAccessReview,
+  LocalSubjectAccessReview, and SelfSubjectRulesReview.
 """
 
 from collections.abc import Iterator, Mapping
@@ -64,7 +64,11 @@ _EVENT_VERBS: Final = ("create", "get", "list", "patch", "watch")
 _METRIC_VERBS: Final = ("get", "list")
 
 _ASKED: Final = frozenset(
-    (("authorization.k8s.io", "SelfSubjectAccessReview"), ("authentication.k8s.io", "SelfSubjectReview"))
+    (
+        ("authorization.k8s.io", "SelfSubjectAccessReview"),
+        ("authentication.k8s.io", "SelfSubjectReview"),
+        ("authentication.k8s.io", "TokenReview"),
+    )
 )
 _EVENT: Final = "Event"
 

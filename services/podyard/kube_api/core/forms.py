@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 
 from podyard.cluster.keys import ObjectKey
+from podyard.kube_api.core import zero_values
 from podyard.kube_api.core.items import Item
 from podyard.memory.kept import Kept
 from podyard.objects.documents import Document
@@ -125,7 +126,7 @@ def document_of(item: Item, shown: Mapping[str, str], convert: Convert | None = 
     document.pop("kind", None)
     metadata = document.pop("metadata")
     metadata["resourceVersion"] = str(item.version)
-    return {"metadata": metadata, **document}
+    return {"metadata": metadata, **zero_values.fill(document, item.key.resource)}
 
 
 class Whole:

@@ -1,0 +1,57 @@
+"""What Go writes of a status although it is zero. Expected by hand, from k8s.io/api v0.36.2."""
+
+from typing import Any
+
+import pytest
+
+from podyard.kube_api.core.zero_values import fill
+
+TERMINATED = {"terminated": {"exitCode": 1, "startedAt": None, "finishedAt": None}}
+
+
+@pytest.mark.parametrize(
+    ("resource", "status", "filled"),
+    [
+        ("statefulsets", None, {"replicas": 0}),
+        ("replicasets", {"readyReplicas": 1}, {"readyReplicas": 1, "replicas": 0}),
+        (
+            "daemonsets",
+            {"numberReady": 2},
+            {"numberReady": 2, "currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0},
+        ),
+        (
+            "pods",
+            {"containerStatuses": [{"name": "c", "image": "i", "state": {"terminated": {"exitCode": 1}}}]},
+            {
+                "containerStatuses": [
+                    {
+                        **{"name": "c", "image": "i", "state": TERMINATED, "imageID": "", "lastState": {}},
+                        **{"ready": False, "restartCount": 0},
+                    }
+                ]
+            },
+        ),
+        ("services", None, {"loadBalancer": {}}),
+        ("deployments", {"replicas": 1}, {"replicas": 1}),
+        ("jobs", None, {}),
+    ],
+)
+def test_a_status_has_what_go_writes(resource: str, status: Any, filled: Any) -> None:
+    document: dict[str, Any] = {} if status is None else {"status": status}
+    assert fill(document, resource)["status"] == filled
+
+
+def test_zeros_are_nobody_else_s() -> None:
+    """Each object has structures of its own."""
+    one, another = fill({}, "services"), fill({}, "services")
+    one["status"]["loadBalancer"]["ingress"] = []
+    assert another["status"] == {"loadBalancer": {}}
+
+
+@pytest.mark.parametrize("resource", ["configmaps", "leases", "ponds.v1.example.com"])
+def test_what_has_no_status_gets_none(resource: str) -> None:
+    assert fill({"data": {}}, resource) == {"data": {}}
+
+
+def test_what_is_no_status_stays() -> None:
+    assert fill({"status": "odd"}, "pods") == {"status": "odd"}
