@@ -61,7 +61,7 @@ def _shape(definition: str, above: tuple[str, ...]) -> _Shape | None:
 
 
 def _fill(found: Any, shape: _Shape) -> None:
-    if is_list(found):
+    if is_list(found) or isinstance(found, tuple):  # of what is joined, a tuple
         for one in found:
             _fill(one, shape)
     elif is_mapping(found):

@@ -5,6 +5,9 @@ from typing import Any
 import pytest
 
 from podyard.kube_api.core.zero_values import fill
+from podyard.proto.facts import ContainerFact, PodStatusFact
+from tests.support import stored
+from tests.unit.kube_api.core.world import World
 
 TERMINATED = {"terminated": {"exitCode": 1, "startedAt": None, "finishedAt": None}}
 
@@ -25,8 +28,13 @@ TERMINATED = {"terminated": {"exitCode": 1, "startedAt": None, "finishedAt": Non
             {
                 "containerStatuses": [
                     {
-                        **{"name": "c", "image": "i", "state": TERMINATED, "imageID": "", "lastState": {}},
-                        **{"ready": False, "restartCount": 0},
+                        "name": "c",
+                        "image": "i",
+                        "state": TERMINATED,
+                        "imageID": "",
+                        "lastState": {},
+                        "ready": False,
+                        "restartCount": 0,
                     }
                 ]
             },
@@ -39,6 +47,21 @@ TERMINATED = {"terminated": {"exitCode": 1, "startedAt": None, "finishedAt": Non
 def test_a_status_has_what_go_writes(resource: str, status: Any, filled: Any) -> None:
     document: dict[str, Any] = {} if status is None else {"status": status}
     assert fill(document, resource)["status"] == filled
+
+
+def test_a_pod_s_containers_are_whole() -> None:
+    """What its agent says comes joined with it."""
+    made = World()
+    made.pod("p")
+    made.relist()
+    made.bind("p", "n")
+    container = ContainerFact(name="c", ready=True)
+    fact = PodStatusFact(namespace="default", name="p", uid="uid-p", node="n", phase="Running", containers=(container,))
+    made.stream.put(stored.pod_status(fact))
+    made.deliver()
+    [found] = made.list()["items"]
+    [status] = found["status"]["containerStatuses"]
+    assert (status["imageID"], status["restartCount"], status["lastState"]) == ("", 0, {})
 
 
 def test_zeros_are_nobody_else_s() -> None:
