@@ -27,7 +27,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Where `make release` puts wheel and sdist.
 DIST := dist
 
-.PHONY: help setup demo up test test-all test-unit test-contract test-e2e test-counts test-conformance test-explore test-simulation test-faults test-jaeger test-prometheus test-kube test-compose test-release test-kubernetes test-upgrade test-unit-3.13 release verify verify-format verify-lint verify-types verify-layers \
+.PHONY: help setup demo up test test-all test-unit test-contract test-e2e test-counts test-conformance test-explore test-simulation test-faults test-jaeger test-prometheus test-kube test-clients test-compose test-release test-kubernetes test-upgrade test-unit-3.13 release verify verify-format verify-lint verify-types verify-layers \
 	verify-schema format schema reference kube-answers pictures kinds flags lock bench clean
 
 help: ## list the targets
@@ -114,7 +114,12 @@ test-prometheus: setup ## dashboards and alerts in a real Prometheus that scrape
 
 test-kube: setup ## kubectl's answers from a lab, compared with those of Kubernetes' own API server, which are kept, and kube-scheduler on its nodes: KUBERNETES_BIN_DIR, or both built once with Go
 	@$(BIN)/python -m tests.kube.binaries kubectl kube-scheduler
-	$(PYTEST) tests/kube $(ARGS)
+	$(PYTEST) tests/kube --ignore=tests/kube/clients $(ARGS)
+
+test-clients: setup ## helm, k9s and Python client libraries against a lab: HELM_BIN and K9S_BIN, or each built once with Go; tmux, and a package index once
+	@$(BIN)/python -m tests.kube.clients.libraries
+	@$(BIN)/python -m tests.kube.clients.binaries
+	$(PYTEST) tests/kube/clients --timeout 300 $(ARGS)
 
 test-compose: setup ## docker compose for real; installs and starts an engine where there is none (Debian, root)
 	@$(BIN)/python -m tests.jaeger.binary

@@ -10,7 +10,7 @@ CustomResourceDefinition its typed view too, which is without the schemas. Whoev
 it first.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -119,9 +119,16 @@ class DocumentView(Fold[_Documents]):
 
     def keys(self, resource: str) -> Iterator[ObjectKey]:
         """The living objects of a resource, whether they can be read or not, in no order."""
+        return (key for key, _ in self.living(resource, {}))
+
+    def living(self, resource: str, keys: Mapping[str, ObjectKey]) -> Iterator[tuple[ObjectKey, Stored]]:
+        """The same with their versions.
+
+        :param keys: of subjects that are taken apart already
+        """
         for subject, stored in self._state.by_resource.get(subjects.encode(resource), {}).items():
             if not stored.deleted:
-                yield subjects.parse_object(subject)
+                yield keys.get(subject) or subjects.parse_object(subject), stored
 
     @property
     def resources(self) -> list[str]:

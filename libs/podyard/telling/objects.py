@@ -155,14 +155,20 @@ class Objects:
     def moment(self, key: ObjectKey) -> Moment | None:
         """The object as it is now: later versions leave the moment as it was. `None` if it is not there."""
         stored = self.documents.stored(key)
-        if stored is None or stored.deleted:
-            return None
+        return None if stored is None or stored.deleted else self.moment_of(key, stored)
+
+    def moment_of(self, key: ObjectKey, stored: Stored) -> Moment:
+        """The object as it is now.
+
+        :param stored: its last version
+        """
+        fault = self.fault(key) if self.view.unreadable else ""
         if key.resource == subjects.PODS:
             viewed: Any = self.view.pods.get((key.namespace, key.name))
             evidence = NOTHING if viewed is None else self.evidence.get(viewed.uid, NOTHING)
-            return Moment(key, stored, viewed, self.fault(key), evidence)
+            return Moment(key, stored, viewed, fault, evidence)
         viewed = self.view.nodes.get(key.name) if key.resource == subjects.NODES else self.typed(key)
-        return Moment(key, stored, viewed, self.fault(key))
+        return Moment(key, stored, viewed, fault)
 
     def document(self, key: ObjectKey) -> dict[str, Any]:
         """The whole document with what others know of the object put in; apiVersion and kind always there.

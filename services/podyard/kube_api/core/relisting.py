@@ -8,6 +8,7 @@ the same version as the last of them: whoever was cut off between the two would 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from podyard.cluster.keys import ObjectKey
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
 from podyard.cluster.view import ClusterView
@@ -38,6 +39,8 @@ class Places:
     """What a listing says of bindings: when they were last written. Tables keep no versions of them."""
 
     def __init__(self) -> None:
+        self.keys: dict[str, ObjectKey] = {}
+        """Of the objects that were listed, by subject: taken apart message by message, not all at its end."""
         self._read: dict[str, tuple[int, float]] = {}
 
     def read(self, uid: str, sequence: int, stored_at: float) -> None:

@@ -25,7 +25,7 @@ from podyard.kube_api.core.relisting import Difference, Places
 from podyard.objects.extensions import DEFINITIONS
 from podyard.objects.quotas import QUOTAS
 from podyard.proto import subjects
-from podyard.telling.objects import Objects
+from podyard.telling.objects import Moment, Objects
 from podyard.telling.pod_conditions import Evidence
 
 _OBJECT: Final = "cluster"
@@ -170,6 +170,8 @@ class Store:
             self.objects.documents.apply(delivery)
         changes = self.objects.view.apply(delivery)
         if self._places is not None:
+            if about is not None:
+                self._places.keys[subject] = about
             if subject.startswith(_BINDINGS):
                 self._places.read(subjects.parse_pod(subject).uid, delivery.sequence, delivery.stored_at)
             return []
@@ -230,9 +232,8 @@ class Store:
         version."""
         for resource in self.objects.documents.resources:
             shelf, known = self._shelves.setdefault(resource, _Shelf()), old.get(resource, _EMPTY)
-            for key in self.objects.documents.keys(resource):
-                moment = self._moment(key)
-                assert moment is not None, f"{key} is among the keys"
+            for key, stored in self.objects.documents.living(resource, places.keys):
+                moment = self._completed(self.objects.moment_of(key, stored))
                 path = path_of(key)
                 before = known.items.get(path)
                 if before is not None and relisting.same(before.moment, moment):
@@ -254,9 +255,13 @@ class Store:
     def _moment(self, key: ObjectKey) -> Content | None:
         """The object as it is now, with all that is told of it; None: it is not there."""
         moment = self.objects.moment(key)
-        if moment is None or key.resource != DEFINITIONS:
+        return None if moment is None else self._completed(moment)
+
+    def _completed(self, moment: Moment) -> Content:
+        """With what is told of a definition besides."""
+        if moment.key.resource != DEFINITIONS:
             return moment
-        return Defined(moment, self._definitions.standing(key.name))
+        return Defined(moment, self._definitions.standing(moment.key.name))
 
     def _note_places(self, changes: Iterable[Change]) -> None:
         """Since when pods are bound, as long as they are there."""
