@@ -16,7 +16,7 @@ import pytest
 
 from podyard.bus import Bus
 from podyard.kube_api import bodies, changing, large, serving
-from podyard.kube_api.core import protobuf
+from podyard.kube_api.core import openapi, protobuf
 from podyard.runtime import connections
 from tests.contract.kube_api.conftest import LIMIT_S, Clients, served
 from tests.support.waiting import eventually
@@ -216,6 +216,17 @@ async def test_others_are_answered_while_a_large_body_is_worked_on(
         await answered(clients)
         others_done.set()
     assert waited == [True, True], "both were done in a thread"
+
+
+async def test_nobody_waits_for_the_first_index_of_openapi(
+    bus: Bus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is described of built-in kinds is made at start."""
+    openapi._built_in.cache_clear()
+    async with served(bus, tmp_path) as clients:
+        monkeypatch.setattr(openapi, "_page", None)
+        index = await clients.ask("GET", "/openapi/v3")
+    assert (index.status_code, "apis/apps/v1" in index.json()["paths"]) == (200, True)
 
 
 async def test_bodies_take_so_much_room_together_and_no_more(clients: Clients, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,13 +4,14 @@ pointers. Clients in other languages refuse a status without them. Pure.
 What agents and `workloads` say of an object leaves out what is zero; specs are written by who applies them.
 """
 
+from collections.abc import Sequence
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from podyard.kube_api.core.patching.implied_values import implied
 from podyard.objects import api_types
 from podyard.objects.api_types import LIST
-from podyard.objects.documents import Document, is_list, is_mapping
+from podyard.objects.documents import Document, is_mapping
 from podyard.objects.kinds import kind_of_resource
 
 _STATUS: Final = "status"
@@ -61,8 +62,8 @@ def _shape(definition: str, above: tuple[str, ...]) -> _Shape | None:
 
 
 def _fill(found: Any, shape: _Shape) -> None:
-    if is_list(found) or isinstance(found, tuple):  # of what is joined, a tuple
-        for one in found:
+    if isinstance(found, list | tuple):  # what is joined has tuples
+        for one in cast("Sequence[Any]", found):
             _fill(one, shape)
     elif is_mapping(found):
         for name, zero in shape.zeros:
