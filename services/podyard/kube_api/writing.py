@@ -16,12 +16,12 @@ from podyard.bus.errors import BusError
 from podyard.cluster.intents import Stored
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.nodes import NodeView
-from podyard.kube_api.core import errors, outcomes, statuses, versions
+from podyard.kube_api.core import errors, outcomes, statuses, versions, zero_values
 from podyard.kube_api.core.errors import ApiError
 from podyard.kube_api.core.served import Served
 from podyard.kube_api.large import LargeWork
 from podyard.objects import secrets
-from podyard.objects.documents import Document, mapping
+from podyard.objects.documents import Document, copy, mapping
 from podyard.objects.kinds import Kind
 from podyard.proto import codec, subjects
 from podyard.proto.message import ObjectRef
@@ -234,8 +234,10 @@ class Writer:
         """The object with the status that is to be stored."""
         kept = statuses.kept_of(known.viewed, self._node_of)
         about = f'{errors.qualified(served.resource, served.group)} "{key.name}"'
-        before, lying = (versions.stored(one, served) for one in (known.document, known.stored.document()))
-        return statuses.to_store(before, wanted, lying, kept, about)
+        shown, lying = (versions.stored(one, served) for one in (known.document, known.stored.document()))
+        # as both were shown: zeros are nobody's wish
+        before, after = (zero_values.fill(copy(one), key.resource) for one in (shown, wanted))
+        return statuses.to_store(before, after, lying, kept, about)
 
     async def _put(self, served: Served, document: Document, known: Known, options: Options, manner: Manner) -> Outcome:
         request = self._applying(document, options, manner=manner, expected=(known.stored.sequence,))
