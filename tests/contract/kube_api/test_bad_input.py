@@ -317,8 +317,8 @@ async def test_who_does_not_read_is_let_go(
     bus: Bus, tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(serving, "SEND_S", 0.5)
-    async with served(bus, tmp_path, request_s=1.0) as clients:
-        for at in range(12):
+    async with served(bus, tmp_path, request_s=LIMIT_S / 4) as clients:
+        for at in range(8):
             await clients.create(CONFIGS, config(f"c{at}", x=os.urandom(500_000).hex()))
         client = await anyio.to_thread.run_sync(never_reading, clients, path)
         with contextlib.closing(client):
