@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from podyard.cluster import finalizing
 from podyard.cluster.changes import Delivered
 from podyard.cluster.errors import ObjectExists, ObjectMissing, VersionMoved
 from podyard.cluster.keys import ObjectKey
@@ -20,6 +21,7 @@ from podyard.proto import codec, subjects
 from podyard.proto.actions import ActionName
 from podyard.proto.codec import MessageError
 from podyard.proto.events import ClusterEvent
+from podyard.proto.objects_api import Propagation
 
 Document: TypeAlias = dict[str, Any]
 
@@ -251,14 +253,19 @@ def sequence_of(stored: Stored | None) -> int:
 
 
 def alteration(key: ObjectKey, alter: Callable[[Document], Document | None], uid: str = "") -> Plan:
-    """Change a living object: `alter` gets a copy and returns what to write, or None to leave it."""
+    """Change a living object: `alter` gets a copy and returns what to write, or None to leave it. A deleted
+    one goes with its last finalizer."""
 
     def plan(stored: Stored | None) -> Step:
         there = living(stored, uid)
         if there is None:
             raise ObjectMissing(key, uid)
-        altered = alter(there.document())
-        return Keep() if altered is None else Put(altered)
+        document = there.document()
+        waits = finalizing.waits(document)
+        altered = alter(document)
+        if altered is None:
+            return Keep()
+        return Remove() if waits and not finalizing.keeps(key.resource, altered) else Put(altered)
 
     return plan
 
@@ -275,15 +282,23 @@ def removal(key: ObjectKey, uid: str = "") -> Plan:
 
 
 def deletion(
-    key: ObjectKey, *, now: float, occupies: Callable[[str], bool], grace_s: int | None = None, uid: str = ""
+    key: ObjectKey,
+    *,
+    now: float,
+    occupies: Callable[[str], bool],
+    grace_s: int | None = None,
+    uid: str = "",
+    propagation: Propagation = "",
 ) -> Plan:
-    """Delete an object as its kind is deleted: a pod that takes room on a node gets its grace period, all
-    else a marker at once, also what cannot be read.
+    """Delete an object as its kind is deleted: a pod that takes room on a node gets its grace period, what has
+    finalizers stays until they are gone, a namespace until its content is; all else gets a marker at once,
+    also what cannot be read.
 
     :param now: seconds since 1970
     :param occupies: whether the pod with this uid is bound and not released
     :param grace_s: seconds; None means the pod's own, 0 at once, less than that a second. Source:
         apiserver/pkg/registry/rest/delete.go, BeforeDelete
+    :param propagation: what becomes of dependents
     """
 
     def plan(stored: Stored | None) -> Step:
@@ -293,12 +308,49 @@ def deletion(
         if there is None:
             raise ObjectMissing(key, uid)
         document = there.document()
-        grace = pod_grace_s(document) if grace_s is None else (1 if grace_s < 0 else grace_s)
-        if key.resource != subjects.PODS or not occupies(there.uid) or grace <= 0:
-            return Remove()
-        return Put(document) if begin_deletion(document, now, grace) else Keep()
+        return deleted(key, document, now, occupies(there.uid), grace_s=grace_s, propagation=propagation)
 
     return plan
+
+
+def deleted(
+    key: ObjectKey,
+    document: Document,
+    now: float,
+    occupies: bool,
+    *,
+    grace_s: int | None = None,
+    propagation: Propagation = "",
+) -> Step:
+    """What `deletion` makes of an object that is there.
+
+    :param document: changed in place
+    :param occupies: whether it is a pod that takes room
+    """
+    if key.resource == finalizing.NAMESPACES and not finalizing.is_deleting(document):
+        finalizing.terminate(document, now)
+        finalizing.set_policy(document, propagation)
+        return Put(document)
+    if key.resource == finalizing.NAMESPACES and finalizing.of_spec(document):
+        return Keep()
+    grace = pod_grace_s(document) if grace_s is None else (1 if grace_s < 0 else grace_s)
+    if key.resource == subjects.PODS and occupies and grace > 0:
+        if not begin_deletion(document, now, grace):
+            return Keep()
+        finalizing.set_policy(document, propagation)
+        return Put(document)
+    return _without_grace(document, now, propagation)
+
+
+def _without_grace(document: Document, now: float, propagation: Propagation) -> Step:
+    """Remove an object, or mark it if it has finalizers."""
+    before = finalizing.finalizers(document)
+    finalizing.set_policy(document, propagation)
+    after = finalizing.finalizers(document)
+    if not after:
+        return Remove()
+    changed = finalizing.mark_deleting(document, now)
+    return Put(document) if changed or after != before else Keep()
 
 
 def pod_grace_s(document: Document) -> int:
@@ -321,6 +373,8 @@ def begin_deletion(document: Document, now: float, grace_s: int) -> bool:
     ends = min(began + grace_s, times.LAST)
     if ended is not None and ends >= ended:
         return False
+    if ended is None:
+        finalizing.count_generation(document)
     metadata["deletionTimestamp"] = times.rfc3339(max(now, ends))
     metadata["deletionGracePeriodSeconds"] = int(ends - began)
     return True

@@ -33,7 +33,7 @@ from podyard.objects.runtime_classes import RuntimeClass, apply_class
 from podyard.objects.scheduling import PriorityClass
 from podyard.objects.times import rfc3339
 from podyard.objects.type_check import Unknown, check_types
-from podyard.objects.updates import check_update, merge_apply, merge_replace, merge_status
+from podyard.objects.updates import check_update, merge_apply, merge_finalize, merge_replace, merge_status
 
 ALWAYS_THERE: Final = frozenset(("default", "kube-system", "kube-public", "kube-node-lease"))
 """Namespaces that exist without being created."""
@@ -53,7 +53,8 @@ _COUNTS_GENERATIONS: Final = frozenset(
     )
 )
 UNKNOWN_FIELD: Final = "UnknownField"
-"""Type of the fault."""
+NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
+"""Types of faults. Source of the latter: core/v1, NamespaceTerminatingCause."""
 
 _NOT_STORED: Final = ("resourceVersion", "selfLink")
 _NOT_FOR_CREATORS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds", "generation")
@@ -68,9 +69,9 @@ Validation: TypeAlias = Literal["strict", "warn", "ignore"]
 apiserver/pkg/endpoints/handlers/rest.go, fieldValidation."""
 
 
-Manner: TypeAlias = Literal["apply", "replace", "status"]
+Manner: TypeAlias = Literal["apply", "replace", "status", "finalize"]
 """How a document takes the place of the stored one: joined with what others wrote, as it is but for its
-status, or its status alone."""
+status, its status alone, or the finalizers of a namespace's spec."""
 
 
 class ClusterLookup(Protocol):
@@ -126,6 +127,8 @@ def admit(
         stored = given
         if not kind.custom and kind.resource not in _STATUS_FROM_CREATORS:
             stored.pop("status", None)
+        if kind.resource == "namespaces":
+            _set_spec_finalizer(stored)
         _create_metadata(stored, kind, cluster, now, new_uid, random)
     fill_defaults(kind.resource, stored)
     if kind.resource == secrets.RESOURCE:
@@ -153,6 +156,7 @@ _MERGES: Final[Mapping[Manner, Callable[[Document, Document, str], Document]]] =
     "apply": merge_apply,
     "replace": merge_replace,
     "status": merge_status,
+    "finalize": merge_finalize,
 }
 
 
@@ -235,6 +239,15 @@ def _create_metadata(
         meta["generation"] = 1
 
 
+def _set_spec_finalizer(document: Document) -> None:
+    """A new namespace goes after its content. Source: pkg/registry/core/namespace/strategy.go,
+    PrepareForCreate."""
+    spec = child(document, "spec")
+    names: list[str] = list(spec.get("finalizers") or ())
+    if "kubernetes" not in names:
+        spec["finalizers"] = [*names, "kubernetes"]
+
+
 def _generated_name(meta: Document, kind: Kind, cluster: ClusterLookup, random: Random) -> str:
     """Tries again if the name is taken, 8 times in all. Source: names.SimpleNameGenerator, rest.Create."""
     base = meta["generateName"][:_LONGEST_GENERATED_BASE]
@@ -298,7 +311,7 @@ def _check_namespace(faults: Faults, kind: Kind, namespace: str, cluster: Cluste
             )
     elif _metadata(found).deletion_timestamp is not None:
         detail = f"unable to create new content in namespace {namespace} because it is being terminated"
-        faults.forbidden("metadata.namespace", detail)
+        faults.add("metadata.namespace", NAMESPACE_TERMINATING, detail)
 
 
 class _Any(CustomObject, frozen=True, kw_only=True):

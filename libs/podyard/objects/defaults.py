@@ -50,7 +50,6 @@ def _fill_namespace(document: Document) -> None:
     """Source: SetDefaults_Namespace, namespace strategy."""
     metadata = child(document, "metadata")
     child(metadata, "labels")[_NAMESPACE_LABEL] = metadata.get("name", "")
-    fill(child(document, "spec"), finalizers=["kubernetes"])
     fill(child(document, "status"), phase="Active")
 
 

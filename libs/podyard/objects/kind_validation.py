@@ -4,6 +4,7 @@ Sources: apimachinery/pkg/api/validation/objectmeta.go; pkg/apis/core, policy, s
 validation.go. Paths are those of the document.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -13,7 +14,14 @@ from podyard.objects.faults import Faults
 from podyard.objects.kinds import Kind
 from podyard.objects.limit_ranges import check_limit_range
 from podyard.objects.meta import ObjectMeta
-from podyard.objects.names import check_annotations, check_labels, label_fault, path_segment_fault, subdomain_fault
+from podyard.objects.names import (
+    check_annotations,
+    check_labels,
+    label_fault,
+    path_segment_fault,
+    qualified_fault,
+    subdomain_fault,
+)
 from podyard.objects.pod_validation import check_pod
 from podyard.objects.policy import PodDisruptionBudget
 from podyard.objects.priority import HIGHEST_USER_PRIORITY, SYSTEM_CLASSES, SYSTEM_PREFIX
@@ -31,6 +39,8 @@ _PATH_NAMED: Final = frozenset(
 )
 """Resources whose names are any segment of a path. Source: Kubernetes v1.36.2, pkg/apis/rbac/validation
 (ValidateRBACName), pkg/apis/certificates/validation, pkg/apis/networking/validation."""
+_STANDARD_FINALIZERS: Final = frozenset(("kubernetes", "orphan", "foregroundDeletion"))
+"""Source: pkg/apis/core/helper/helpers.go."""
 _ACCESS_MODES: Final = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
 _RECLAIM: Final = ("Retain", "Delete", "Recycle")
 
@@ -53,6 +63,23 @@ def check_metadata(faults: Faults, kind: Kind, meta: ObjectMeta) -> None:
             check_annotations(faults, meta.annotations, "annotations")
         if meta.owner_references:
             _check_owners(faults, meta)
+        if meta.finalizers:
+            _check_finalizers(faults, meta.finalizers, custom=kind.custom)
+
+
+def _check_finalizers(faults: Faults, names: tuple[str, ...], *, custom: bool) -> None:
+    """Source: ValidateFinalizers; pkg/apis/core/validation/validation.go, validateKubeFinalizerName."""
+    for name in names:
+        if fault := qualified_fault(name):
+            faults.invalid("finalizers", name, fault)
+    if {"orphan", "foregroundDeletion"} <= set(names):
+        detail = "finalizer orphan and foregroundDeletion cannot be both set"
+        faults.add("finalizers", "FieldValueInvalid", f"Invalid value: {json.dumps(names)}: {detail}")
+    for at, name in enumerate(names):
+        if not custom and "/" not in name and name not in _STANDARD_FINALIZERS:
+            faults.invalid(
+                f"finalizers[{at}]", name, "name is neither a standard finalizer name nor is it fully qualified"
+            )
 
 
 def _name_fault(resource: str) -> Callable[[str], str]:

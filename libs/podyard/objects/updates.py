@@ -10,7 +10,7 @@ from typing import Any, Final
 from podyard.objects import quantity
 from podyard.objects.documents import Document, child, content, copy, is_mapping, mapping, mappings
 from podyard.objects.errors import QuantityError
-from podyard.objects.faults import Faults
+from podyard.objects.faults import Faults, cut
 from podyard.objects.secrets import check_immutable
 
 _SYSTEM_METADATA: Final = (
@@ -28,7 +28,6 @@ _KEPT_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "pods": ("priority", "priorityClassName", "preemptionPolicy", "nodeName"),
     "persistentvolumeclaims": ("volumeName", "storageClassName"),
     "persistentvolumes": ("claimRef",),
-    "namespaces": ("finalizers",),
     "jobs": ("selector",),
 }
 """Fields of the spec that admission or a controller set: they stay if the new document leaves them out."""
@@ -38,6 +37,7 @@ _POD_RULE: Final = (
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
 _IMMUTABLE: Final = "field is immutable"
+_NAMESPACES: Final = "namespaces"
 _RESIZABLE: Final = ("cpu", "memory")
 
 
@@ -66,6 +66,8 @@ def merge_apply(old: Document, new: Document, resource: str = "") -> Document:
     for key in _KEPT_FIELDS.get(resource, ()):
         if key in spec and key not in mapping(merged, "spec"):
             child(merged, "spec")[key] = spec[key]
+    if resource == _NAMESPACES:
+        _keep_spec_finalizers(old, merged)
     return copy(merged)
 
 
@@ -89,7 +91,27 @@ def merge_replace(old: Document, new: Document, resource: str = "") -> Document:
         for key in _KEPT_FIELDS[resource]:
             if key in spec and key not in mapping(merged, "spec"):
                 child(merged, "spec")[key] = spec[key]
+    if resource == _NAMESPACES:
+        _keep_spec_finalizers(old, merged)
     return copy(merged)
+
+
+def merge_finalize(old: Document, new: Document, resource: str = "") -> Document:
+    """`old` with the finalizers of its spec, and of its metadata, as `new` has them. Source:
+    pkg/registry/core/namespace/strategy.go, namespaceFinalizeStrategy."""
+    merged = merge_replace(old, new)
+    merged["spec"] = copy(mapping(new, "spec"))
+    return merged
+
+
+def _keep_spec_finalizers(old: Document, merged: Document) -> None:
+    """Those of a namespace's spec are changed by its subresource alone. Source: namespaceStrategy,
+    PrepareForUpdate."""
+    kept = mapping(old, "spec").get("finalizers")
+    if kept is not None:
+        child(merged, "spec")["finalizers"] = kept
+    else:
+        mapping(merged, "spec").pop("finalizers", None)
 
 
 def merge_status(old: Document, new: Document, resource: str = "") -> Document:
@@ -116,9 +138,23 @@ def check_update(faults: Faults, resource: str, old: Document, new: Document) ->
     if given and known and given != known:
         detail = f"Precondition failed: UID in precondition: {given}, UID in object meta: {known}"
         faults.add("metadata.uid", "FieldValueInvalid", f'Invalid value: "{given}": {detail}')
+    _check_finalizers(faults, mapping(old, "metadata"), mapping(new, "metadata"))
     checker = _CHECKERS.get(resource)
     if checker is not None:
         checker(faults, old, new)
+
+
+def _check_finalizers(faults: Faults, old: Document, new: Document) -> None:
+    """Source: ValidateNoNewFinalizers."""
+    if not old.get("deletionTimestamp"):
+        return
+    added = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
+    if added:
+        listed = ", ".join(f'"{cut(one)}"' for one in added)
+        faults.forbidden(
+            "metadata.finalizers",
+            f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{listed}}}",
+        )
 
 
 def _frozen(*paths: str) -> Callable[[Faults, Document, Document], None]:

@@ -19,6 +19,7 @@ from podyard.cluster.keys import ObjectKey
 from podyard.objects.errors import ObjectError
 from podyard.proto import codec, streams, subjects
 from podyard.proto.codec import MessageError
+from podyard.proto.objects_api import Propagation
 
 Failure: TypeAlias = ClusterError | ObjectError | MessageError | BusError
 Result: TypeAlias = Written | Failure
@@ -322,9 +323,10 @@ async def mark_deleting(
     grace_s: int | None = None,
     known: Known | None = None,
     expected: Sequence[int] = (),
+    propagation: Propagation = "",
 ) -> list[Result]:
-    """Delete objects as their kinds are deleted: pods that take room get the deletion timestamp, all others a
-    marker at once.
+    """Delete objects as their kinds are deleted: pods that take room and what has finalizers get the deletion
+    timestamp, all others a marker at once.
 
     :param objects: key and uid (empty: whichever is there)
     :param now: seconds since 1970, UTC
@@ -332,12 +334,13 @@ async def mark_deleting(
     :param grace_s: seconds; None means each pod's own, 0 removes at once
     :param known: versions that the caller has already, None for those to be read
     :param expected: for each object the sequence of the version that is meant, 0 for any; empty: any
+    :param propagation: what becomes of dependents
     :raises BusError: a version cannot be read now; nothing was written
     """
     versions = await _read_unknown(bus, [key for key, _ in objects], known)
     wanted: list[Intent] = []
     for (key, uid), stored, version in zip(objects, versions, expected or (0,) * len(objects), strict=True):
-        plan = intents.deletion(key, now=now, occupies=occupies, grace_s=grace_s, uid=uid)
+        plan = intents.deletion(key, now=now, occupies=occupies, grace_s=grace_s, uid=uid, propagation=propagation)
         wanted.append(Intent(key, intents.of_version(key, plan, version) if version else plan, stored))
     return await carry_out(bus, wanted, author)
 

@@ -14,9 +14,15 @@ ObjectOutcome: TypeAlias = Literal[
 
 Validation: TypeAlias = Literal["strict", "warn", "ignore"]
 
-Manner: TypeAlias = Literal["apply", "replace", "status"]
+Manner: TypeAlias = Literal["apply", "replace", "status", "finalize"]
 """How an object takes the place of the stored one: what it does not say stays if somebody else wrote it
-(`podyard apply`); as it is, but for its status; its status alone."""
+(`podyard apply`); as it is, but for its status; its status alone; the finalizers of a namespace's spec
+alone."""
+
+Propagation: TypeAlias = Literal["", "Background", "Foreground", "Orphan"]
+"""What becomes of what a deleted object owns: it is deleted afterwards, or before; or it stays. Empty: what
+the object's own finalizers say, else afterwards. Source: kubernetes v1.36.2,
+apimachinery/pkg/apis/meta/v1/types.go (DeletionPropagation)."""
 
 
 class FieldError(Message, frozen=True, kw_only=True):
@@ -56,7 +62,10 @@ class ApplyRequest(Message, frozen=True, kw_only=True):
 
 
 class DeleteRequest(Message, frozen=True, kw_only=True):
-    """Delete objects. `grace_period_s`, seconds: None means the pod's own; 0 removes the object at once."""
+    """Delete objects. `grace_period_s`, seconds: None means the pod's own; 0 removes the object at once.
+
+    An object that has finalizers stays, and says since when it is deleted: it goes with the last of them.
+    """
 
     objects: Annotated[tuple[ObjectRef, ...], Meta(max_length=256)]
     grace_period_s: Count | None = None
@@ -66,6 +75,9 @@ class DeleteRequest(Message, frozen=True, kw_only=True):
         tuple[Count, ...],
         Meta(max_length=256, description="as of `ApplyRequest`; 0 here: whatever is there"),
     ] = ()
+    propagation: Annotated[
+        Propagation, Meta(description="what becomes of dependents; empty: as the finalizers say, else Background")
+    ] = ""
 
 
 class EvictRequest(Message, frozen=True, kw_only=True):

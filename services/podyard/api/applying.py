@@ -13,10 +13,10 @@ from podyard.api.lookup import RequestLookup
 from podyard.api.templates import PodTemplates
 from podyard.api.vault import Vault
 from podyard.bus.connection import Bus
-from podyard.cluster import classify, intents
+from podyard.cluster import classify, finalizing, intents
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.errors import ClusterError, ObjectExists, ObjectMissing
-from podyard.cluster.intents import Author, Document, Intent, Keep, Put, Step, Stored, Written
+from podyard.cluster.intents import Author, Document, Intent, Keep, Put, Remove, Step, Stored, Written
 from podyard.cluster.keys import ObjectKey
 from podyard.objects import acting, admission, decoding, secrets
 from podyard.objects.documents import mapping
@@ -37,6 +37,7 @@ SHOWN_BYTES: Final = 2 * results.REPLY_BYTES
 _NO_DRY_RUN: Final = "nothing was done: objects are shown as they would be stored (`admitted`) by a dry run alone"
 _TOO_MANY: Final = "the answer would be too long: ask for fewer objects at once"
 _EACH_EXPECTED: Final = "nothing was done: `expected` names a version for each object, or for none"
+LAST_FINALIZER: Final = "it was being deleted, and nothing keeps it any more"
 _BESIDE: Final = "nothing was written: another object of the request may not be written here"
 
 
@@ -351,6 +352,8 @@ class _Application:
         key = intents.key_of(kind.resource, admitted)
         if admitted == old:
             return Keep(), key
+        if old is not None and finalizing.waits(old) and not finalizing.keeps(kind.resource, admitted):
+            return Remove(), key
         actions = ("Add",) if old is None else _actions(kind.resource, old, admitted)
         return Put(vault.seal(admitted) if sealed else admitted, actions), key
 
@@ -426,6 +429,8 @@ def _actions(resource: str, old: Document, new: Document) -> tuple[ActionName, .
 def _outcome_of(key: ObjectKey, step: Step, before: Stored | None, uid: str, position: int) -> ObjectResult:
     if isinstance(step, Keep):
         return results.result("unchanged", key, uid=uid, position=before.sequence if before is not None else position)
+    if isinstance(step, Remove):
+        return results.result("deleted", key, uid=uid, position=position, message=LAST_FINALIZER)
     replaced = intents.living(before) is not None
     return results.result("configured" if replaced else "created", key, uid=uid, position=position)
 

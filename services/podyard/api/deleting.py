@@ -1,19 +1,24 @@
-"""`delete`: pods that take room get their grace period, everything else its marker at once."""
+"""`delete`: pods that take room get their grace period, what has finalizers stays until they are gone,
+everything else gets its marker at once."""
 
 from typing import Final
 
 from podyard.api import naming, results
 from podyard.api.lookup import RequestLookup
 from podyard.bus.connection import Bus
-from podyard.cluster import intents
+from podyard.cluster import finalizing, intents
 from podyard.cluster.documents import DocumentView
-from podyard.cluster.intents import Author, Keep, Put, Written
+from podyard.cluster.intents import Author, Document, Keep, Put, Written
 from podyard.cluster.keys import ObjectKey
 from podyard.objects.errors import ObjectError
 from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import DeleteRequest, ObjectResult
 from podyard.shell import writes
 
+IMMORTAL: Final = frozenset(("default", "kube-system", "kube-public"))
+"""Namespaces that nobody deletes. Source: kubernetes v1.36.2, apiserver/pkg/admission/plugin/namespace/lifecycle/
+admission.go."""
+_MAY_NOT: Final = "this namespace may not be deleted"
 _EACH_EXPECTED: Final = "nothing was done: `expected` names a version for each object, or for none"
 
 
@@ -32,7 +37,11 @@ async def delete(
     expected: list[int] = []
     for reference, version in zip(request.objects, request.expected or (0,) * len(request.objects), strict=True):
         try:
-            meant.append((_found(reference, view), reference.uid))
+            key = _found(reference, view)
+            if key.resource == finalizing.NAMESPACES and key.name in IMMORTAL:
+                answers.append(results.refused_at_all(key, _MAY_NOT))
+                continue
+            meant.append((key, reference.uid))
             expected.append(version)
             answers.append(None)
         except ObjectError as error:
@@ -46,6 +55,7 @@ async def delete(
         grace_s=request.grace_period_s,
         known=view.stored,
         expected=expected,
+        propagation=request.propagation,
     )
     results.note(view, written)
     told = iter(zip(meant, written, strict=True))
@@ -74,5 +84,12 @@ def _answer(meant: tuple[ObjectKey, str], written: writes.Result) -> ObjectResul
     elif isinstance(written.step, Keep):
         message = "it was being deleted already"
     elif isinstance(written.step, Put):
-        message = f"it has {written.step.document['metadata']['deletionGracePeriodSeconds']} s to end"
+        message = _why_it_stays(key, written.step.document)
     return results.result("deleted", key, uid=uid, position=written.sequence, message=message)
+
+
+def _why_it_stays(key: ObjectKey, document: Document) -> str:
+    grace_s = document["metadata"].get("deletionGracePeriodSeconds")
+    if grace_s:
+        return f"it has {grace_s} s to end"
+    return f"it waits for its finalizers: {', '.join(finalizing.keeps(key.resource, document))}"

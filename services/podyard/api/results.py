@@ -77,6 +77,12 @@ def note(view: DocumentView, written: Iterable[Result]) -> None:
             view.note(one.key, one.after)
 
 
+def refused_at_all(key: ObjectKey, why: str) -> ObjectResult:
+    """The answer for what nobody may do."""
+    fault = FieldError(field="", detail=why, type="Forbidden")
+    return replace(result("refused", key, message=why), errors=(fault,))
+
+
 def forbidden(error: QuotaExceeded | BusError, key: ObjectKey) -> ObjectResult:
     """The answer for an object that a quota does not allow, told before anything was written."""
     refused = failure(error, key)

@@ -4,13 +4,14 @@ Source: kubernetes v1.36.2, apiserver/pkg/endpoints/handlers/create.go, update.g
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from http import HTTPStatus
+from typing import NamedTuple, TypeVar
 
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.pods import PodView
 from podyard.kube_api import bodies
 from podyard.kube_api.binding import Binding
-from podyard.kube_api.core import bindings, errors, scaling
+from podyard.kube_api.core import bindings, deleting, errors, scaling
 from podyard.kube_api.core.errors import ApiError
 from podyard.kube_api.core.patching.applying import apply, tracked
 from podyard.kube_api.core.patching.json_patch import json_patch
@@ -23,6 +24,7 @@ from podyard.kube_api.writing import Options, Outcome, Writer, key_of
 from podyard.objects import times
 from podyard.objects.documents import Document, is_mapping, mapping
 from podyard.proto import subjects
+from podyard.proto.objects_api import Manner
 
 T = TypeVar("T")
 
@@ -45,6 +47,14 @@ class Change(NamedTuple):
         stored = self.served.stored
         assert stored is not None, "objects of this resource are stored"
         return key_of(stored, self.asked.namespace, self.asked.name)
+
+
+class Deletion(NamedTuple):
+    """What is answered to a DELETE."""
+
+    document: Document
+    status: HTTPStatus = HTTPStatus.OK
+    warnings: tuple[str, ...] = ()
 
 
 class Changing:
@@ -97,13 +107,12 @@ class Changing:
                 f"the name of the object ({given}) does not match the name on the URL ({asked.name})"
             )
         _set_namespace(metadata, served, asked)
-        status = asked.subresource == "status"
 
         def made(now: Document) -> Document:
             return self._tracked(now, document, change)
 
         return await self._writer.change(
-            served, change.key, made, change.options, manner="status" if status else "replace", size=len(change.body)
+            served, change.key, made, change.options, manner=_manner(asked), size=len(change.body)
         )
 
     async def patch(self, change: Change) -> Outcome:
@@ -114,18 +123,12 @@ class Changing:
         if change.media == bodies.APPLY_PATCH:
             return await self._apply(change)
         patched = await self._read(change, lambda given: _patch(given, given.served.definition))
-        status = change.asked.subresource == "status"
 
         def made(now: Document) -> Document:
             return self._tracked(now, _unmoved(now, patched(now)), change)
 
         return await self._writer.change(
-            change.served,
-            change.key,
-            made,
-            change.options,
-            manner="status" if status else "replace",
-            size=len(change.body),
+            change.served, change.key, made, change.options, manner=_manner(change.asked), size=len(change.body)
         )
 
     async def scale(self, change: Change, part: Subresource) -> Document:
@@ -150,26 +153,24 @@ class Changing:
         outcome = await self._writer.change(served, change.key, made, change.options, size=len(change.body))
         return scaling.scale_of(outcome.document, served)
 
-    async def delete(self, change: Change, key: ObjectKey | None = None) -> Document:
-        """DELETE of one object: what is answered.
+    async def delete(self, change: Change, key: ObjectKey | None = None) -> Deletion:
+        """DELETE of one object.
 
         :param key: of a collection's object; None: the one in the URL
         :raises ApiError: it is not deleted
         """
-        options = await self._read(change, _delete_options)
-        key = key or change.key
-        preconditions = mapping(options, "preconditions")
-        left = await self._writer.delete(
-            change.served,
-            key,
-            uid=str(preconditions.get("uid") or ""),
-            version=str(preconditions.get("resourceVersion") or ""),
-            grace_s=_grace(change, options),
-            options=change.options,
+        served = change.served
+        options = await self._read(change, lambda given: _document(given) if given.body else {})
+        wanted = deleting.wanted(options, change.query)
+        how = change.options._replace(dry_run=change.options.dry_run or bodies.dry_run(list(wanted.dry_run)))
+        left = await self._writer.delete(served, key or change.key, wanted, how)
+        accepted = wanted.waits and not left.gone
+        warned = deleting.orphans_unasked(served, wanted.propagation)
+        return Deletion(
+            deleting.answer(served, left.document, gone=left.gone),
+            HTTPStatus.ACCEPTED if accepted else HTTPStatus.OK,
+            (deleting.ORPHANED_JOB,) if warned else (),
         )
-        if mapping(left, "metadata").get("deletionTimestamp"):
-            return left
-        return deleted(change.served, left)
 
     async def evict(self, change: Change) -> Document:
         """POST of an eviction.
@@ -184,16 +185,10 @@ class Changing:
             raise errors.bad_request(
                 f"name in URL does not match name in Eviction object: {change.asked.name}, {named}"
             )
-        options = mapping(document, "deleteOptions")
-        uid = str(mapping(options, "preconditions").get("uid") or "")
-        await self._writer.evict(
-            change.served,
-            change.key,
-            uid=uid,
-            grace_s=_whole(options.get("gracePeriodSeconds")),
-            options=change.options,
-        )
-        return {**succeeded(), "code": 201}
+        wanted = deleting.wanted(mapping(document, "deleteOptions"), {})
+        how = change.options._replace(dry_run=change.options.dry_run or bodies.dry_run(list(wanted.dry_run)))
+        await self._writer.evict(change.served, change.key, uid=wanted.uid, grace_s=wanted.grace_s, options=how)
+        return {**deleting.succeeded(), "code": 201}
 
     async def bind(self, change: Change) -> Document:
         """POST of a binding, as somebody else's scheduler decided.
@@ -214,7 +209,7 @@ class Changing:
         if refused is not None:
             raise refused
         await self._binding.bind(pod, wanted.node, change.options.who)
-        return {**succeeded(), "code": 201}
+        return {**deleting.succeeded(), "code": 201}
 
     # ---- who manages which field ---------------------------------------------------------------------------
 
@@ -249,12 +244,7 @@ class Changing:
 
         try:
             return await self._writer.change(
-                served,
-                change.key,
-                made,
-                change.options,
-                manner="status" if asked.subresource else "replace",
-                size=len(change.body),
+                served, change.key, made, change.options, manner=_manner(asked), size=len(change.body)
             )
         except ApiError as error:
             if error.reason != "NotFound" or asked.subresource:
@@ -279,6 +269,17 @@ class Changing:
         )
 
 
+def _manner(asked: Asked) -> Manner:
+    """How what is written takes the place of what is there."""
+    match asked.subresource:
+        case "status":
+            return "status"
+        case "finalize":
+            return "finalize"
+        case _:
+            return "replace"
+
+
 def _reset(asked: Asked) -> tuple[str, ...]:
     """Fields that a request leaves as they were, whatever it says of them."""
     return ("spec",) if asked.subresource == "status" else ("status",)
@@ -300,25 +301,6 @@ def _patch(change: Change, definition: str | None) -> Callable[[Document], Docum
             return lambda document: strategic(document, patch, definition)
         case _:
             raise bodies.unsupported(media, bodies.PATCHES)
-
-
-def deleted(served: Served, document: Document) -> Document:
-    """What is answered when an object is gone. Source: registry/generic/registry/store.go, finalizeDelete."""
-    metadata = mapping(document, "metadata")
-    details: dict[str, Any] = {"name": metadata.get("name", ""), "group": served.group, "kind": served.resource}
-    details["uid"] = metadata.get("uid", "")
-    return succeeded({key: value for key, value in details.items() if value})
-
-
-def succeeded(details: Document | None = None) -> Document:
-    """The `Status` of what was done.
-
-    :param details: what it was done to
-    """
-    found: Document = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
-    if details:
-        found["details"] = details
-    return found
 
 
 def _document(change: Change) -> Document:
@@ -380,38 +362,3 @@ def _unmoved(now: Document, patched: Document) -> Document:
         if now.get(field) != patched.get(field):
             raise errors.bad_request(f"{field}: a patch cannot change it")
     return patched
-
-
-def _delete_options(change: Change) -> Document:
-    """
-    :raises ApiError: what they ask for is not done here
-    """
-    options = bodies.document(change.body, change.media) if change.body else {}
-    policy = options.get("propagationPolicy") or change.query.get("propagationPolicy") or ""
-    orphans = options.get("orphanDependents")
-    if policy == "Orphan" or orphans is True:
-        raise ApiError(
-            501, "NotImplemented", "propagationPolicy Orphan is not served: what an object owns is deleted after it"
-        )
-    if policy not in ("", "Background", "Foreground"):
-        raise errors.bad_request(
-            f'propagationPolicy: Unsupported value: "{str(policy)[:63]}": supported values: "Background", "Foreground", "Orphan"'
-        )
-    return options
-
-
-def _grace(change: Change, options: Document) -> int | None:
-    if "gracePeriodSeconds" in change.query:
-        text = change.query["gracePeriodSeconds"]
-        if not text.lstrip("-").isdecimal():
-            raise errors.bad_request(f'gracePeriodSeconds: "{text[:63]}" is no whole number')
-        return int(text)
-    return _whole(options.get("gracePeriodSeconds"))
-
-
-def _whole(value: Any) -> int | None:
-    if value is None:
-        return None
-    if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 2**63:
-        raise errors.bad_request("gracePeriodSeconds: expected a whole number")
-    return max(value, 0)

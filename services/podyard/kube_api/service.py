@@ -74,7 +74,12 @@ async def main(service: Service[KubeApiSettings]) -> None:
     service.health.set_ready(REQUESTS_CHECK, False, "not answering before the objects are listed")
     work = LargeWork()
     writer = Writer(
-        service.bus, work, lambda key: _known(store, key), lambda name: _node(store, name), followed.informer.reached
+        service.bus,
+        work,
+        lambda key: _known(store, key),
+        lambda name: _node(store, name),
+        followed.informer.reached,
+        service.clock.now,
     )
     answers = Reading(store, writer.reveal, followed.informer.reached, now=service.clock.now, watch_s=settings.watch_s)
     instruments = Instruments(service.metrics)

@@ -19,8 +19,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from podyard.kube_api import bodies
-from podyard.kube_api.changing import Change, Changing, succeeded
-from podyard.kube_api.core import access, discovery, errors, paths, scaling, zero_values
+from podyard.kube_api.changing import Change, Changing, Deletion
+from podyard.kube_api.core import access, deleting, discovery, errors, paths, scaling, zero_values
 from podyard.kube_api.core.access import Access, Identity, Wish
 from podyard.kube_api.core.bindings import BINDING, BINDINGS
 from podyard.kube_api.core.catalogue import Catalogue
@@ -266,20 +266,22 @@ class Api:
             case "patch":
                 return _written(served, await self._changing.patch(change))
             case "delete":
-                return _json(await self._changing.delete(change))
+                return _deleted(await self._changing.delete(change))
             case _:
-                return _json(await self._delete_all(change, query))
+                return _deleted(await self._delete_all(change, query))
 
-    async def _delete_all(self, change: Change, query: Query) -> Document:
+    async def _delete_all(self, change: Change, query: Query) -> Deletion:
         """DELETE of a collection: what is answered once all of it is deleted."""
         items = self._reading.selected(change.served, change.asked, query)
+        warnings: tuple[str, ...] = ()
         for item in items:
             try:
-                await self._changing.delete(change, item)
+                warnings = (await self._changing.delete(change, item)).warnings
             except ApiError as error:
                 if error.reason != "NotFound":
                     raise
-        return succeeded({"group": change.served.group, "kind": change.served.resource})
+        told = deleting.succeeded({"group": change.served.group, "kind": change.served.resource})
+        return Deletion(told, warnings=warnings)
 
     def _reviewed(self, document: Document) -> Document:
         """Whose token somebody has been shown. Source: registry/authentication/tokenreview/storage.go."""
@@ -415,6 +417,10 @@ def refused(error: ApiError) -> Response:
 def _written(served: Served, outcome: Outcome, status: int = 200) -> Response:
     assert served.stored is not None, "nothing else is written"
     return _warned(_json(zero_values.fill(outcome.document, served.stored.resource), status), outcome.warnings)
+
+
+def _deleted(deletion: Deletion) -> Response:
+    return _warned(_json(deletion.document, deletion.status), deletion.warnings)
 
 
 def _warned(response: Response, warnings: Sequence[str]) -> Response:

@@ -13,16 +13,19 @@ import msgspec
 
 from podyard.bus.connection import Bus
 from podyard.bus.errors import BusError
-from podyard.cluster.intents import Stored
+from podyard.cluster import finalizing, intents
+from podyard.cluster.intents import Remove, Stored
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.nodes import NodeView
-from podyard.kube_api.core import errors, outcomes, statuses, versions, zero_values
+from podyard.kube_api.core import deleting, errors, outcomes, statuses, versions, zero_values
+from podyard.kube_api.core.deleting import Wanted
 from podyard.kube_api.core.errors import ApiError
 from podyard.kube_api.core.served import Served
 from podyard.kube_api.large import LargeWork
 from podyard.objects import secrets
 from podyard.objects.documents import Document, copy, mapping
 from podyard.objects.kinds import Kind
+from podyard.objects.pod import ENDED
 from podyard.proto import codec, subjects
 from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import (
@@ -32,6 +35,7 @@ from podyard.proto.objects_api import (
     Manner,
     ObjectResult,
     ObjectsReply,
+    Propagation,
     RevealReply,
     RevealRequest,
     Validation,
@@ -67,6 +71,14 @@ class Outcome(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
+class Left(NamedTuple):
+    """What a deletion leaves."""
+
+    document: Document
+    """The object as it was last."""
+    gone: bool
+
+
 class Known(NamedTuple):
     """An object as this instance shows it, and the version that lies in the stream."""
 
@@ -91,13 +103,16 @@ class Writer:
         known: Callable[[ObjectKey], Known | None],
         node_of: Callable[[str], NodeView | None],
         reached: Callable[[int], Any],
+        now: Callable[[], float],
     ) -> None:
         """
         :param work: done on large objects
         :param known: an object as it is shown here; None: it is not there
         :param node_of: the node of that name; None: it is not there
         :param reached: awaits that this instance has read so far
+        :param now: seconds since 1970, UTC
         """
+        self._now = now
         self._bus = bus
         self._work = work
         self._known = known
@@ -147,33 +162,41 @@ class Writer:
             await self._behind()
         raise AssertionError("the last try returned or raised")
 
-    async def delete(
-        self, served: Served, key: ObjectKey, *, uid: str, version: str, grace_s: int | None, options: Options
-    ) -> Document:
+    async def delete(self, served: Served, key: ObjectKey, wanted: Wanted, options: Options) -> Left:
         """Delete an object; returns it as it is last shown.
 
-        :param uid: the one that is meant; empty: whichever is there
-        :param version: the resourceVersion that is meant; empty: any
-        :param grace_s: seconds; None: the object's own
         :raises ApiError: it is not deleted
         """
-        known = self.check(served, key, uid, version)
+        known = self.check(served, key, wanted.uid, wanted.version)
         metadata = known.document["metadata"]
+        propagation = deleting.policy(served, known.document, wanted.propagation)
         if options.dry_run:
-            return versions.shown(known.document, served)
+            return self._rehearse_deletion(served, key, known.document, wanted.grace_s, propagation)
         request = DeleteRequest(
             objects=(ObjectRef(resource=key.resource, namespace=key.namespace, name=key.name, uid=metadata["uid"]),),
-            grace_period_s=grace_s,
+            grace_period_s=wanted.grace_s,
             who=options.who,
-            expected=(known.stored.sequence,) if version else (),
+            expected=(known.stored.sequence,) if wanted.version else (),
+            propagation=propagation,
         )
         result = await self._ask(subjects.OBJECTS_DELETE, request)
         if result.outcome != "deleted":
             raise _refused(result, served, key.name)
         await self._seen(result.position)
         now = self._known(key)
-        left = now if now is not None and _uid(now.document) == metadata["uid"] else known
-        return versions.shown(left.document, served)
+        if now is not None and _uid(now.document) == metadata["uid"]:
+            return Left(versions.shown(now.document, served), gone=False)
+        metadata["resourceVersion"] = str(result.position)
+        return Left(versions.shown(known.document, served), gone=True)
+
+    def _rehearse_deletion(
+        self, served: Served, key: ObjectKey, document: Document, grace_s: int | None, propagation: Propagation
+    ) -> Left:
+        """What a deletion would leave."""
+        ended = mapping(document, "status").get("phase") in ENDED
+        takes_room = bool(mapping(document, "spec").get("nodeName")) and not ended
+        step = intents.deleted(key, document, self._now(), takes_room, grace_s=grace_s, propagation=propagation)
+        return Left(versions.shown(document, served), gone=isinstance(step, Remove))
 
     def check(self, served: Served, key: ObjectKey, uid: str, version: str) -> Known:
         """The object, if it is the one that is meant.
@@ -267,15 +290,25 @@ class Writer:
         self, served: Served, request: ApplyRequest, name: str, options: Options, *, once: str = ""
     ) -> Outcome:
         result = await self._ask(subjects.OBJECTS_APPLY, request, once=once)
-        if result.outcome not in ("created", "configured", "unchanged"):
-            raise _refused(result, served, name)
+        if result.outcome not in ("created", "configured", "unchanged", "deleted"):
+            raise self._being_deleted(_refused(result, served, name), result)
         if options.dry_run:
             return Outcome(versions.shown(_rehearsed(result, request), served), result.warnings)
         await self._seen(result.position)
+        if result.outcome == "deleted":  # with its last finalizer: what was written is answered all the same
+            return Outcome(versions.shown(msgspec.json.decode(request.objects[0]), served), result.warnings)
         now = self._known(ObjectKey(result.resource, result.namespace, result.name))
         if now is None:  # it came, and has gone again
             raise errors.not_found(served.resource, served.group, result.name)
         return Outcome(versions.shown(now.document, served), result.warnings)
+
+    def _being_deleted(self, error: ApiError, result: ObjectResult) -> ApiError:
+        """Source: registry/generic/registry/store.go, create."""
+        if error.reason == "AlreadyExists":
+            known = self._known(ObjectKey(result.resource, result.namespace, result.name))
+            if known is not None and finalizing.is_deleting(known.document):
+                error.message = f"object is being deleted: {error.message}"
+        return error
 
     async def _ask(self, subject: str, request: msgspec.Struct, *, once: str = "") -> ObjectResult:
         payload = await self._answer(subject, codec.encode(request), once)

@@ -152,6 +152,8 @@ def _stored(one: api_types.ServedKind, kind: kinds.Kind) -> Served:
 def _subresource(one: api_types.ServedKind, name: str) -> Subresource | None:
     if name == "status":
         return Subresource(name, one.kind, one.group, one.version, READ_AND_CHANGED, one.definition)
+    if name == "finalize":
+        return Subresource(name, one.kind, one.group, one.version, ("update",), one.definition)
     return _OTHERS.get(name)
 
 

@@ -12,6 +12,7 @@ ONE_BUDGET: Final = "DisruptionBudget"
 """Reason of the cause that names a budget. Source: policy/v1, DisruptionBudgetCause."""
 _ALREADY_EXISTS: Final = "AlreadyExists"
 _CONFLICT: Final = "Conflict"
+_NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
 
 
 def refusal(result: ObjectResult, *, kind: str, group: str, resource: str, name: str) -> ApiError:
@@ -37,6 +38,10 @@ def refusal(result: ObjectResult, *, kind: str, group: str, resource: str, name:
 
 def _faulty(result: ObjectResult, *, kind: str, group: str, resource: str, name: str) -> ApiError:
     faults = result.errors
+    ending = next((one for one in faults if one.type == _NAMESPACE_TERMINATING), None)
+    if ending is not None:
+        cause = Cause(ending.type, f"namespace {result.namespace} is being terminated", ending.field)
+        return _forbidden(resource, group, name, ending.detail, (cause,))
     unknown = [one for one in faults if one.type == "UnknownField"]
     if unknown:
         return errors.bad_request(f"{kind} in version has unknown fields: strict decoding error: {_listed(unknown)}")
@@ -45,13 +50,16 @@ def _faulty(result: ObjectResult, *, kind: str, group: str, resource: str, name:
         and faults[0].type in ("Forbidden", "FieldValueNotFound")
         and not faults[0].field.startswith("spec")
     ):
-        full = errors.qualified(resource, group)
         if faults[0].type == "FieldValueNotFound":
             return ApiError(404, "NotFound", faults[0].detail.partition(":")[0])
-        return ApiError(
-            403, "Forbidden", f'{full} "{name}" is forbidden: {faults[0].detail}', name=name, group=group, kind=resource
-        )
+        return _forbidden(resource, group, name, faults[0].detail)
     return errors.invalid(kind, group, name, [Cause(one.type, one.detail, one.field) for one in faults])
+
+
+def _forbidden(resource: str, group: str, name: str, why: str, causes: tuple[Cause, ...] = ()) -> ApiError:
+    """Source: NewForbidden."""
+    message = f'{errors.qualified(resource, group)} "{name}" is forbidden: {why}'
+    return ApiError(403, "Forbidden", message, name=name, group=group, kind=resource, causes=causes)
 
 
 def _listed(unknown: list[FieldError]) -> str:

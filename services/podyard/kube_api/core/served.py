@@ -10,7 +10,7 @@ class Subresource(NamedTuple):
     """A part of an object, or something that is done to one, with a path of its own."""
 
     name: str
-    """`status`, `scale`, `eviction` or `binding`."""
+    """`status`, `scale`, `eviction`, `binding` or `finalize`."""
     kind: str
     group: str
     version: str
