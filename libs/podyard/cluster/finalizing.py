@@ -8,6 +8,7 @@ Source: kubernetes v1.36.2, apiserver/pkg/registry/generic/registry/store.go (Sh
 deletionFinalizersForGarbageCollection, markAsDeleting), pkg/registry/core/namespace/storage/storage.go.
 """
 
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from podyard.objects import times
@@ -76,6 +77,11 @@ def without(document: Document, name: str) -> Document | None:
         return None
     set_finalizers(document, [one for one in names if one != name])
     return document
+
+
+def taking(name: str) -> Callable[[Document], Document | None]:
+    """`without` for one finalizer, as an alteration."""
+    return lambda document: without(document, name)
 
 
 def mark_deleting(document: Document, now: float) -> bool:

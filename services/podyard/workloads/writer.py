@@ -12,7 +12,7 @@ from podyard.bus.errors import BatchUnclear, BusError, Conflict, TemporaryError,
 from podyard.cluster import disruption, intents
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.errors import ClusterError, ObjectMissing, QuotaExceeded
-from podyard.cluster.intents import Author, Intent, Keep, Put, Stored, Written
+from podyard.cluster.intents import Author, Intent, Keep, Stored, Written
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.view import ClusterView
 from podyard.objects.errors import ObjectError
@@ -132,10 +132,17 @@ class Writer:
                 )
                 return Intent(write.key, plan, known)
             case Delete():
-                plan = intents.deletion(write.key, now=self._now(), occupies=self._occupies, uid=write.uid)
+                plan = intents.deletion(
+                    write.key,
+                    now=self._now(),
+                    occupies=self._occupies,
+                    uid=write.uid,
+                    propagation=write.propagation,
+                )
                 return Intent(write.key, plan, known)
             case Remove():
-                return Intent(write.key, intents.removal(write.key, write.uid), known)
+                plan = intents.deletion(write.key, now=self._now(), occupies=self._occupies, grace_s=0, uid=write.uid)
+                return Intent(write.key, plan, known)
 
     def _known(self, key: ObjectKey) -> Stored | None:
         return self._documents.stored(key)
@@ -155,7 +162,7 @@ class Writer:
                 step = intent.plan(intent.known)
             except (ClusterError, ObjectError, MessageError) as error:
                 return Done(work.owner, 0, (str(error),))
-            if isinstance(step, Put):
+            if not isinstance(step, Keep):
                 messages.append(writes.message_of(write.key, step, intent.known, author))
         try:
             ack = await self._bus.publish_batch(messages) if messages else None

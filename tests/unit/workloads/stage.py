@@ -140,10 +140,13 @@ class Stage:
             case Alter():
                 intent = Intent(write.key, intents.alteration(write.key, write.alter, write.uid), there)
             case Delete():
-                plan = intents.deletion(write.key, now=self.now, occupies=self.occupies, uid=write.uid)
+                plan = intents.deletion(
+                    write.key, now=self.now, occupies=self.occupies, uid=write.uid, propagation=write.propagation
+                )
                 intent = Intent(write.key, plan, there)
             case Remove():
-                intent = Intent(write.key, intents.removal(write.key, write.uid), there)
+                plan = intents.deletion(write.key, now=self.now, occupies=self.occupies, grace_s=0, uid=write.uid)
+                intent = Intent(write.key, plan, there)
             case _:
                 raise AssertionError(write)
         step = intent.plan(there)

@@ -324,15 +324,11 @@ def test_a_claim_of_a_pod_that_is_no_more_is_waited_for():
                 "name": "data-db-0",
                 "ownerReferences": [
                     {"apiVersion": "v1", "kind": "Pod", "name": "db-0", "uid": "before", "controller": True},
-                    {"apiVersion": "example.com/v1", "kind": "Keeper", "name": "k", "uid": "k"},
+                    {"apiVersion": "v1", "kind": "Mystery", "name": "m", "uid": "m"},  # so nobody collects it
                 ],
             },
             "spec": claim_template()["spec"],
         }
-    )
-    stage.put_cluster_scoped(
-        "keepers.v1.example.com",
-        {"apiVersion": "example.com/v1", "kind": "Keeper", "metadata": {"name": "k", "uid": "k"}},
     )
     again(stage, 1, **retention("Retain", "Delete"))
     assert names(stage) == []

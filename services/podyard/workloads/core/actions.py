@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 from podyard.cluster.changes import Change
 from podyard.cluster.keys import ObjectKey
 from podyard.proto.facts import QuotaUsageFact
+from podyard.proto.objects_api import Propagation
 from podyard.proto.operations import Reason
 
 Document: TypeAlias = dict[str, Any]
@@ -43,7 +44,8 @@ class Alter(NamedTuple):
 
 
 class Delete(NamedTuple):
-    """Delete an object as its kind is deleted: a bound pod gets its grace period, all else a marker."""
+    """Delete an object as its kind is deleted: a bound pod gets its grace period, what has finalizers stays
+    until they are gone, all else gets a marker."""
 
     key: ObjectKey
     uid: str
@@ -51,10 +53,11 @@ class Delete(NamedTuple):
     """Of the condition DisruptionTarget that a bound pod gets in the same write; empty: none."""
     message: str = ""
     """Of that condition."""
+    propagation: Propagation = ""
 
 
 class Remove(NamedTuple):
-    """Put a marker in the object's place."""
+    """Delete a pod that holds nothing any more: no time is left to it, but what its finalizers take."""
 
     key: ObjectKey
     uid: str

@@ -9,18 +9,20 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
+from podyard.cluster import finalizing
 from podyard.cluster.changes import Change
 from podyard.cluster.intents import Stored
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
 from podyard.objects import claims
+from podyard.objects.admission import NAMESPACE_TERMINATING
 from podyard.objects.errors import AdmissionError, ObjectError
 from podyard.proto import subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.operations import Reason
 from podyard.proto.traces import is_sampled
-from podyard.workloads.core import actions, ended_pods, stateful_sets, syncing, volumes, waits
+from podyard.workloads.core import actions, ended_pods, garbage, jobs, stateful_sets, syncing, volumes, waits
 from podyard.workloads.core import pods as pod_facts
 from podyard.workloads.core.actions import Effect, Lost, Message, Write
 from podyard.workloads.core.budget_index import BudgetIndex
@@ -110,6 +112,8 @@ class Workloads:
         self._ended = EndedPods(ended_kept)
         around = Surroundings(view, documents, self.ownership, maker, self._lost, self._receipts)
         self._syncing = syncing.Syncing(view, around, self._budgets, self._quotas, self._ended)
+        self._ending: set[str] = set()
+        """Namespaces that are deleted."""
         self._dirty: dict[ObjectKey, None] = {}
         self._busy: set[ObjectKey] = set()
         """Keys with writes under way."""
@@ -233,7 +237,7 @@ class Workloads:
         self._ended.follow(change)
         if new is None or new.gone:
             self._receipts.forget(change.uid)
-            self._mark_orphans(change.uid)
+        self._mark(*self._concerned(change, None if new is None or new.gone else new))
         pod: PodView | None = new if new is not None else old
         if pod is None:
             return
@@ -241,11 +245,19 @@ class Workloads:
         if controller is not None and controller.kind in CONTROLLERS:
             self._mark(ObjectKey(CONTROLLERS[controller.kind], pod.namespace, controller.name))
             self._note_lost(controller.uid, old, new, change)
-        if new is not None and (new.deleting or new.released or self._is_new_orphan(change, new)):
+        if new is not None and (new.deleting or new.released or _is_left_by_its_job(new)):
             self._mark(change.key)
 
-    def _is_new_orphan(self, change: Change, new: PodView) -> bool:
-        return change.old is None and self.ownership.is_orphan(change.key, new.uid)
+    def _concerned(self, change: Change, new: Any) -> Iterable[ObjectKey]:
+        """Whom a change concerns as owner, as owned, and as the namespace of what is left in it.
+
+        :param new: what is there now
+        """
+        yield from self.ownership.waiting_owners(change)
+        if change.old is not None or new is not None:
+            yield from garbage.concerned(self.ownership, change.key, change.old, new)
+        if change.key.namespace in self._ending:
+            yield ObjectKey(finalizing.NAMESPACES, "", change.key.namespace)
 
     def _note_lost(self, owner_uid: str, old: PodView | None, new: PodView | None, change: Change) -> None:
         """A replica was lost: whoever did it is the cause of its replacement. One whose work is done is not
@@ -258,11 +270,14 @@ class Workloads:
 
     def _note_object(self, change: Change) -> None:
         key = change.key
+        if change.resource == finalizing.NAMESPACES:
+            self._note_namespace(key.name, change.new)
+        self._mark(*self._concerned(change, change.new))
         if self._leads:
             self._written[key] = Led(self._leads, self._now + ROLLS_OUT_S)
         elif change.origin.trace or change.new is None:
             self._written.pop(key, None)
-        if change.resource in syncing.HANDLED or (change.old is None and metadata_of(change.new).owner_references):
+        if change.resource in syncing.HANDLED:
             self._mark(key)
         self._mark(*volumes.concerned(change, self._view.objects))
         if change.resource == subjects.NODES and _is_another(change.old, change.new):
@@ -276,11 +291,12 @@ class Workloads:
             self._mark(*self._budgets.of_namespace(key.namespace))
         if change.new is None:
             self._lost.pop(change.uid, None)
-            self._mark_orphans(change.uid)
 
-    def _mark_orphans(self, uid: str) -> None:
-        """An owner is gone."""
-        self._mark(*(dependent for dependent, _ in self.ownership.orphans(uid)))
+    def _note_namespace(self, name: str, new: Any) -> None:
+        if new is not None and metadata_of(new).deletion_timestamp is not None:
+            self._ending.add(name)
+        else:
+            self._ending.discard(name)
 
     def _everything(self) -> Iterable[ObjectKey]:
         """All that has a controller here; pods on their way out and orphans come as changes, also from a
@@ -324,6 +340,8 @@ class Workloads:
             looked = self._syncing.look(key, now)
         except (AdmissionError, ObjectError, MessageError, ValueError) as error:
             self._later[key] = now + LAST_RETRY_S
+            if isinstance(error, AdmissionError) and error.faults[0].type == NAMESPACE_TERMINATING:
+                return ()  # it goes, too. Source: replica_set.go, slowStartBatch
             return (
                 actions.Failed(key, FAILED_CREATE, f"{CREATING}{error}")
                 if isinstance(error, AdmissionError)
@@ -336,6 +354,12 @@ class Workloads:
         works = [actions.Work(key, looked.why, writes, led_by, atomic) for writes, atomic in _parts(looked)]
         counts = [actions.Count(key, looked.usages)] if looked.usages else []
         return [*looked.told, *works, *counts]
+
+
+def _is_left_by_its_job(pod: PodView) -> bool:
+    """Whether it waits to be counted, and no controller is there to do it."""
+    metadata = pod.stored.metadata
+    return jobs.FINALIZER in metadata.finalizers and metadata.controller is None
 
 
 def _is_another(old: NodeView | None, new: NodeView | None) -> bool:

@@ -10,6 +10,7 @@ backoff_utils.go. Of the reference's modes NonIndexed is run; an Indexed job is 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from podyard.cluster import finalizing
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.pods import PodView
 from podyard.objects import times
@@ -127,18 +128,7 @@ def _count(job: Job, tally: _Tally, now: float) -> list[Alter]:
 
 
 def _counted(pod: PodView) -> Alter:
-    def alter(document: Document) -> Document | None:
-        finalizers: list[str] = document["metadata"].get("finalizers") or []
-        if FINALIZER not in finalizers:
-            return None
-        kept = [name for name in finalizers if name != FINALIZER]
-        if kept:
-            document["metadata"]["finalizers"] = kept
-        else:
-            del document["metadata"]["finalizers"]
-        return document
-
-    return Alter(ObjectKey(subjects.PODS, pod.namespace, pod.name), pod.uid, alter)
+    return Alter(ObjectKey(subjects.PODS, pod.namespace, pod.name), pod.uid, finalizing.taking(FINALIZER))
 
 
 # ---- how many ----------------------------------------------------------------------------------------------
@@ -147,7 +137,9 @@ def _counted(pod: PodView) -> Alter:
 def _wanted_active(job: Job, tally: _Tally, now: float) -> tuple[int, float | None]:
     """How many pods should run now, and when to look again if a failure has to be waited out."""
     spec, active = job.spec, len(tally.active)
-    if spec.suspend or job.metadata.deletion_timestamp is not None:
+    if job.metadata.deletion_timestamp is not None:
+        return active, None  # what becomes of its pods is the collector's. Source: syncJob
+    if spec.suspend:
         return 0, None
     parallelism = 1 if spec.parallelism is None else spec.parallelism
     if spec.completions is None:

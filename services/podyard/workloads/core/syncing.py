@@ -8,12 +8,13 @@ Source of the latter two: pkg/controller/podgc/gc_controller.go (gcOrphaned, gcU
 from collections.abc import Container, Sequence
 from typing import Final
 
+from podyard.cluster import finalizing
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.pods import PodView
 from podyard.objects import claims
 from podyard.objects.apps import DaemonSet, Deployment, ReplicaSet, StatefulSet
 from podyard.objects.batch import CronJob, Job
-from podyard.objects.core import PersistentVolume, PersistentVolumeClaim, ReplicationController
+from podyard.objects.core import Namespace, PersistentVolume, PersistentVolumeClaim, ReplicationController
 from podyard.objects.policy import PodDisruptionBudget
 from podyard.objects.quotas import QUOTAS, ResourceQuota
 from podyard.proto import subjects
@@ -23,7 +24,9 @@ from podyard.workloads.core import (
     daemon_sets,
     deployments,
     documents,
+    garbage,
     jobs,
+    namespaces,
     replica_sets,
     stateful_sets,
     templates,
@@ -44,7 +47,7 @@ DEPLOYMENTS: Final = "deployments"
 REPLICATION_CONTROLLERS: Final = "replicationcontrollers"
 HANDLED: Final = (
     *(REPLICA_SETS, DEPLOYMENTS, REPLICATION_CONTROLLERS, DAEMON_SETS, STATEFUL_SETS, JOBS, CRON_JOBS),
-    *(BUDGETS, QUOTAS, claims.CLAIMS, claims.VOLUMES),
+    *(BUDGETS, QUOTAS, claims.CLAIMS, claims.VOLUMES, finalizing.NAMESPACES),
 )
 """Resources with a controller here."""
 
@@ -86,9 +89,12 @@ class Syncing:
         found = self._view.objects(key.resource).get(key.namespaced_name)
         if found is None:
             return self._quotas.gone(key) if key.resource == QUOTAS else NOTHING
-        if self._ownership.is_orphan(key, metadata_of(found).uid):
-            return Looked("its owner is gone", [Delete(key, metadata_of(found).uid)])
+        collected = garbage.look(self._ownership, key, metadata_of(found))
+        if collected is not None:
+            return collected
         match found:
+            case Namespace():
+                return namespaces.look(self._view, self._around, key, found, now)
             case ReplicaSet():
                 return self._replica_set(key, found, now)
             case ReplicationController():
@@ -120,16 +126,25 @@ class Syncing:
         pod = self._view.pods.get(key.namespaced_name)
         if pod is None:
             return NOTHING
+        untracked = self._untracked(key, pod)
         why = self._why_removed(pod)
         if why:
-            return Looked(why, [Remove(key, pod.uid)])
-        if not pod.deleting and self._ownership.is_orphan(key, pod.uid):
-            return Looked("its owner is gone", [Delete(key, pod.uid)])
-        return NOTHING
+            return Looked(why, [*untracked, Remove(key, pod.uid)])
+        collected = garbage.look(self._ownership, key, pod.stored.metadata)
+        if collected is not None:
+            return collected._replace(writes=[*untracked, *collected.writes])
+        return Looked("no job counts it", untracked) if untracked else NOTHING
+
+    def _untracked(self, key: ObjectKey, pod: PodView) -> list[Alter]:
+        """The pod without the finalizer by which a job counts it, if no job does. Source: job_controller.go,
+        syncOrphanPod."""
+        if pod.gone or jobs.FINALIZER not in pod.stored.metadata.finalizers or self._is_uncounted(pod):
+            return []
+        return [Alter(key, pod.uid, finalizing.taking(jobs.FINALIZER))]
 
     def _why_removed(self, pod: PodView) -> str:
         """Why the pod's object goes now; empty if it stays."""
-        if pod.unknown_place or self._is_uncounted(pod):
+        if pod.unknown_place or self._is_uncounted(pod) or _only_finalizers_keep(pod):
             return ""
         if pod.release is not None:
             if pod.release.reason == "nodeGone":
@@ -280,6 +295,13 @@ class Syncing:
             return Looked("its claim is gone", [Delete(key, volume.metadata.uid)])
         phase = volumes.first_phase(volume, self._view.objects)
         return NOTHING if phase is None else Looked(f"volume {volume.metadata.name} is new", [phase])
+
+
+def _only_finalizers_keep(pod: PodView) -> bool:
+    """Whether it has been removed but for them, which others take away."""
+    metadata = pod.stored.metadata
+    foreign = any(one != jobs.FINALIZER for one in metadata.finalizers)
+    return foreign and metadata.deletion_timestamp is not None and metadata.deletion_grace_period_seconds == 0
 
 
 def _job_template(document: Document) -> Document:
