@@ -58,6 +58,8 @@ OBJECTS_APPLY: Final = "svc.objects.apply"
 ALL_NODE_APPLIES: Final = "svc.objects.apply.*"
 """`svc.objects.apply` for one node's object alone: what its agent may ask."""
 OBJECTS_DELETE: Final = "svc.objects.delete"
+ALL_NODE_DELETES: Final = "svc.objects.delete.*"
+"""`svc.objects.delete` for deleted pods that have ended on one node: what its agent may ask."""
 OBJECTS_EVICT: Final = "svc.objects.evict"
 OBJECTS_REVEAL: Final = "svc.objects.reveal"
 """For people: the values of Secrets, which nobody else is told."""
@@ -253,8 +255,13 @@ def node_apply(node: str) -> str:
     return f"{OBJECTS_APPLY}.{encode(node)}"
 
 
-def parse_node_apply(subject: str) -> str:
-    """The node whose object alone a request on `subject` may write."""
+def node_delete(node: str) -> str:
+    """Subject of a request to remove deleted pods that have ended on one node."""
+    return f"{OBJECTS_DELETE}.{encode(node)}"
+
+
+def parse_node_request(subject: str) -> str:
+    """The node that a request on `subject` is about: `node_apply`, `node_delete`."""
     return decode(subject.rpartition(".")[2])
 
 

@@ -11,14 +11,19 @@ from podyard.cluster.documents import DocumentView
 from podyard.cluster.intents import Author, Document, Keep, Put, Written
 from podyard.cluster.keys import ObjectKey
 from podyard.objects.errors import ObjectError
+from podyard.proto import codec, streams, subjects
+from podyard.proto.codec import MessageError
 from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import DeleteRequest, ObjectResult
+from podyard.proto.placement import Placement, Tombstone
 from podyard.shell import writes
 
 IMMORTAL: Final = frozenset(("default", "kube-system", "kube-public"))
 """Namespaces that nobody deletes. Source: kubernetes v1.36.2, apiserver/pkg/admission/plugin/namespace/lifecycle/
 admission.go."""
 _MAY_NOT: Final = "this namespace may not be deleted"
+_decode_placement: Final = codec.decoder(Placement).decode
+_BESIDE: Final = "nothing was done: another object of the request may not be removed here"
 _EACH_EXPECTED: Final = "nothing was done: `expected` names a version for each object, or for none"
 
 
@@ -71,6 +76,38 @@ def _found(reference: ObjectRef, view: DocumentView) -> ObjectKey:
     key = naming.key_of(reference, lookup)
     there = view.put_aside(key) or intents.living(view.stored(key)) is not None
     return key if there else naming.as_stored(key, lookup)
+
+
+async def other_than_ended(bus: Bus, request: DeleteRequest, node: str) -> tuple[ObjectResult, ...]:
+    """The refusal of a request for anything but deleted pods whose bindings to this node have ended; empty if
+    it names no other.
+
+    :raises BusError: the bus fails
+    """
+    answers = [await _why_not_ended(bus, one, node) for one in request.objects]
+    if not any(answers):
+        return ()
+    return tuple(
+        results.refused_at_all(ObjectKey(one.resource, one.namespace, one.name), why or _BESIDE)
+        for one, why in zip(request.objects, answers, strict=True)
+    )
+
+
+async def _why_not_ended(bus: Bus, ref: ObjectRef, node: str) -> str:
+    """Why this agent may not have it removed; empty if it may."""
+    if ref.resource != subjects.PODS or not ref.uid:
+        return f"the agent of node {node} may have its pods removed, by uid, and nothing else"
+    try:
+        found = await bus.get(streams.CLUSTER.name, subjects.binding(ref.namespace, ref.name, ref.uid))
+        placed = None if found is None or found.deleted else _decode_placement(found.payload)
+        stored = await writes.read(bus, ObjectKey(ref.resource, ref.namespace, ref.name))
+        living = intents.living(stored, ref.uid)
+        deleted = living is None or finalizing.is_deleting(living.document())
+    except MessageError as error:
+        return f"what is stored of it cannot be read: {error}"
+    if not isinstance(placed, Tombstone) or placed.node != node:
+        return f"it has not ended on node {node}"
+    return "" if deleted else "nobody has deleted it"
 
 
 def _answer(meant: tuple[ObjectKey, str], written: writes.Result) -> ObjectResult:

@@ -39,7 +39,7 @@ BAD_OUTCOMES = frozenset({"refused", "blocked"})
 
 
 class Door:
-    """`svc.objects.apply|delete|evict|reveal` of one instance, and `svc.objects.apply.<node>`."""
+    """`svc.objects.apply|delete|evict|reveal` of one instance, and `svc.objects.apply|delete.<node>`."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Door:
     async def apply_node(self, request: Request) -> bytes:
         """Create or replace the object of the node that the subject names, and nothing else: who may publish
         there is its agent."""
-        node = subjects.parse_node_apply(request.subject)
+        node = subjects.parse_node_request(request.subject)
 
         async def work(asked: ApplyRequest, author: Author) -> Results:
             foreign = applying.other_than_node(asked, node)
@@ -99,6 +99,19 @@ class Door:
         """Delete objects."""
 
         async def work(asked: DeleteRequest, author: Author) -> Results:
+            return await deleting.delete(self._bus, self._view, asked, author, self._now())
+
+        return await self._answer("delete", request, DeleteRequest, work)
+
+    async def delete_node(self, request: Request) -> bytes:
+        """Remove deleted pods that have ended on the node that the subject names, and nothing else: who may
+        publish there is its agent."""
+        node = subjects.parse_node_request(request.subject)
+
+        async def work(asked: DeleteRequest, author: Author) -> Results:
+            foreign = await deleting.other_than_ended(self._bus, asked, node)
+            if foreign:
+                return foreign
             return await deleting.delete(self._bus, self._view, asked, author, self._now())
 
         return await self._answer("delete", request, DeleteRequest, work)

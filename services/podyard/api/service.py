@@ -58,6 +58,7 @@ async def _serve(service: Service[ApiSettings], door: Door) -> None:
         ("apply", subjects.OBJECTS_APPLY, door.apply),
         ("apply-node", subjects.ALL_NODE_APPLIES, door.apply_node),
         ("delete", subjects.OBJECTS_DELETE, door.delete),
+        ("delete-node", subjects.ALL_NODE_DELETES, door.delete_node),
         ("evict", subjects.OBJECTS_EVICT, door.evict),
         ("reveal", subjects.OBJECTS_REVEAL, door.reveal),
     )

@@ -18,7 +18,8 @@ Reads: `cluster.pods.>`, `cluster.nodes.>`, `placement.bindings.>` then `placeme
 
 Writes: `cluster.podstatus.<node>.>`, `cluster.nodestatus.<node>` (compare-and-set), `heartbeat.<node>`,
 `usage.<node>`, `k8sevents.>`, `dead.node_agent`, its lease `leases.node_agent` (with `nodes` or
-`node_selector` one of its own). Its host's object it writes by `svc.objects.apply.<node>`.
+`node_selector` one of its own). Its host's object it writes by `svc.objects.apply.<node>`; deleted pods that
+have ended and are still there it has removed by `svc.objects.delete.<node>`.
 
 State: what each pod does and when its next step is due; observations of each node. It lives in memory. After
 a restart it goes on from its stored facts: a pod that ran runs on, since the same moment; a pod that had not
@@ -27,7 +28,7 @@ are not stored: a restarted agent sees its nodes idle.
 
 Modules: `core` decides; `service` leads, `term` feeds the core and carries out its effects, `agent_view` is
 what the core is fed from, `previews` answers people, `listening` hears other agents, `fact_writer` stores
-facts, `host_link` and `process_link` bring the core and its host together, `host` is what can be read and
-done there, `spans_and_events` and `instruments` show what it does (`reference_metrics` in the kubelet's
-words), `settings` says what can be set, `in_force` what came of it.
+facts, `removing` asks for the end of objects, `host_link` and `process_link` bring the core and its host
+together, `host` is what can be read and done there, `spans_and_events` and `instruments` show what it does
+(`reference_metrics` in the kubelet's words), `settings` says what can be set, `in_force` what came of it.
 """

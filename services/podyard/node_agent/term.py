@@ -21,6 +21,7 @@ from podyard.node_agent.fact_writer import FactWriter
 from podyard.node_agent.instruments import Instruments
 from podyard.node_agent.listening import Heartbeats
 from podyard.node_agent.previews import Previews
+from podyard.node_agent.removing import Removing
 from podyard.node_agent.settings import NodeAgentSettings
 from podyard.proto import codec, subjects
 from podyard.proto.signals import NodeHeartbeat, NodeSignals
@@ -93,6 +94,7 @@ class Term:
             on_stored=instruments.facts.inc,
             on_trouble=service.health.trouble(FACTS_CHECK),
         )
+        self._removing = Removing(service.bus, service.log, who=service.name)
         self._hearing = Hearing(service.bus, lambda hears: self._driver.step(messages.Hearing(hears)))
         self._reading = Reading(
             service.bus,
@@ -139,6 +141,7 @@ class Term:
                 if self._host is not None:
                     await tasks.start(self._host.run)
                 tasks.start_soon(self._writer.run)
+                tasks.start_soon(self._removing.run)
                 tasks.start_soon(self._events.run)
                 tasks.start_soon(self._reading.run)
                 tasks.start_soon(self._heartbeats.run)
@@ -189,6 +192,8 @@ class Term:
             case effects.RemovePodStatus(node, namespace, name, uid):
                 self._evictions.pop(uid, None)
                 self._writer.put(subjects.pod_status(node, namespace, name, uid), None, self._ends.pop(uid, ""))
+            case effects.RemovePod():
+                self._removing.put(effect)
             case effects.PutNodeStatus(fact, expect):
                 self._writer.put(subjects.node_status(fact.node), fact, claims_over=expect)
             case effects.Awaits():

@@ -5,6 +5,7 @@ import pytest
 from podyard.cluster.changes import Change, Origin
 from podyard.node_agent.core import effects
 from podyard.node_agent.core.messages import Changed
+from podyard.objects.pod import Pod
 from podyard.proto import subjects
 from podyard.proto.facts import NodeStatusFact, PodStatusFact
 from tests.unit.node_agent.make import PLAYER, Playing, agent, deleted, node, pod, view
@@ -146,6 +147,40 @@ def test_a_pod_whose_room_was_given_away_runs_no_more_and_says_nothing(playing: 
     playing.pod_seen(view(pod(), released=True), 102.0, 102.0)
     assert facts(playing.tick(10_000.0)) == []
     assert playing.pods.active_on("n1") == []
+
+
+GONE = "1970-01-01T00:01:40Z"
+
+
+def removals(found: list[effects.Effect]) -> list[str]:
+    return [one.about.uid for one in found if isinstance(one, effects.RemovePod)]
+
+
+def test_the_object_of_a_deleted_pod_that_has_ended_is_asked_to_be_removed_until_it_is(playing: Playing):
+    started(playing, pod())
+    playing.pod_seen(view(deleted(pod(), GONE, 0)), 102.0, 102.0)
+    assert removals(playing.tick(110.0)) == [], "its room is not given back yet"
+    playing.pod_seen(view(deleted(pod(), GONE, 0), released=True), 110.0, 110.0)
+    assert removals(playing.tick(111.9)) == [], "others do it at once, if they are there"
+    assert removals(playing.tick(112.0)) == ["uid-web"]
+    assert removals(playing.tick(121.9)) == []
+    assert removals(playing.tick(122.0)) == ["uid-web"]
+    playing.pod_gone("uid-web")
+    assert removals(playing.tick(1_000.0)) == []
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"),
+    [
+        pytest.param(pod(), [], id="not deleted"),
+        pytest.param(deleted(pod(finalizers=["a/b"]), GONE, 30), ["uid-web"], id="its time is not over"),
+        pytest.param(deleted(pod(finalizers=["a/b"]), GONE, 0), [], id="finalizers alone keep it"),
+    ],
+)
+def test_an_object_stays_that_is_not_deleted_or_waits_for_others(playing: Playing, stored: Pod, expected: list[str]):
+    started(playing, pod())
+    playing.pod_seen(view(stored, released=True), 102.0, 102.0)
+    assert removals(playing.tick(200.0)) == expected
 
 
 def test_pods_of_unknown_nodes_are_left_alone(playing: Playing):

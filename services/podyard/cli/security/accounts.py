@@ -27,6 +27,7 @@ SIGNED: Final = frozenset(
         subjects.OBJECTS_APPLY,
         subjects.ALL_NODE_APPLIES,
         subjects.OBJECTS_DELETE,
+        subjects.ALL_NODE_DELETES,
         subjects.OBJECTS_EVICT,
         subjects.OBJECTS_REVEAL,
     }

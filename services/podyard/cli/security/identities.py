@@ -96,6 +96,7 @@ def core() -> tuple[Identity, ...]:
                 subjects.OBJECTS_APPLY,
                 subjects.ALL_NODE_APPLIES,
                 subjects.OBJECTS_DELETE,
+                subjects.ALL_NODE_DELETES,
                 subjects.OBJECTS_EVICT,
                 subjects.OBJECTS_REVEAL,
             ),
@@ -179,7 +180,10 @@ def edge() -> tuple[Identity, ...]:
         _visitor(BRIDGE, "bridge"),
         _agent(
             ALL_NODES,
-            (subjects.ALL_POD_STATUS, "cluster.nodestatus.*", subjects.ALL_HEARTBEATS, subjects.ALL_USAGE),
+            (
+                *(subjects.ALL_POD_STATUS, "cluster.nodestatus.*", subjects.ALL_HEARTBEATS, subjects.ALL_USAGE),
+                subjects.ALL_NODE_DELETES,
+            ),
             (),
         ),
     )
@@ -196,6 +200,7 @@ def agent(name: str, nodes: Sequence[str]) -> Identity:
             subjects.heartbeat(node),
             subjects.usage(node),
             subjects.node_apply(node),
+            subjects.node_delete(node),
         )
     ]
     return _agent(f"agent-{name}", tuple(own), tuple(nodes))
@@ -207,6 +212,7 @@ def exported_by_core() -> tuple[str, ...]:
         *_written_by_people(),
         subjects.OBJECTS_REVEAL,
         subjects.ALL_NODE_APPLIES,
+        subjects.ALL_NODE_DELETES,
         subjects.ALL_BARE_EVENTS,
         subjects.ALL_POD_STATUS,
         "cluster.nodestatus.*",

@@ -31,6 +31,13 @@ class RemovePodStatus(NamedTuple):
     uid: str
 
 
+class RemovePod(NamedTuple):
+    """Have the object of a deleted pod removed, of which nothing is left on its node."""
+
+    about: ObjectRef
+    node: str
+
+
 class PutNodeStatus(NamedTuple):
     """Store a fact about a node.
 
@@ -260,6 +267,7 @@ class NotPlayed(NamedTuple):
 Effect: TypeAlias = (
     PutPodStatus
     | RemovePodStatus
+    | RemovePod
     | PutNodeStatus
     | RemoveNodeStatus
     | Awaits

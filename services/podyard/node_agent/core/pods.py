@@ -20,6 +20,7 @@ from podyard.node_agent.core.effects import (
     PodRefused,
     PodStarted,
     PutPodStatus,
+    RemovePod,
     RemovePodStatus,
     StopPod,
 )
@@ -52,6 +53,11 @@ IMAGE_IGNORED: Final = Reason("ImageIgnored")
 KILLING: Final = Reason("Killing")
 """Reason of the pod's event when a container is stopped for the node's sake. Source: events/event.go,
 KillingContainer. Of pods that are deleted their objects tell it (`podyard.telling.events`)."""
+REMOVED_AFTER_S: Final = 2.0
+"""After its end, until the agent asks for the removal of a deleted pod: `workloads`, where it runs, has long
+done it by then, for many pods at once."""
+REMOVED_AGAIN_S: Final = 10.0
+"""Between two such requests. Source: pkg/kubelet/status/status_manager.go, syncPeriod (v1.36.2)."""
 INVALID_ANNOTATION: Final = Reason("InvalidAnnotation")
 IMAGE_IGNORED_MESSAGE: Final = "images are not used: the commands of its containers are those of the host"
 
@@ -77,6 +83,8 @@ class Pods:
         self._pods: dict[str, VirtualPod] = {}
         self._on_node: dict[str, dict[str, VirtualPod]] = {}
         self._timers: Timers[str] = Timers()
+        self._leaving: Timers[str] = Timers()
+        """When to ask for the removal of deleted pods that have ended, by uid."""
         self._resizing: dict[str, dict[str, VirtualPod]] = {}
         """Pods whose resize waits, by node and uid."""
 
@@ -100,8 +108,9 @@ class Pods:
         return [pod.pod for pod in self.taking_room_on(node)]
 
     def next_due(self) -> float | None:
-        """When the next pod takes a step."""
-        return self._timers.next_due()
+        """When the next pod takes a step, or is to be removed."""
+        dues = [due for due in (self._timers.next_due(), self._leaving.next_due()) if due is not None]
+        return min(dues, default=None)
 
     def seen(self, view: PodView, bound_at: float, now: float, trace: str = "") -> list[Effect]:
         """A pod is, or was, bound to one of the agent's nodes.
@@ -182,6 +191,7 @@ class Pods:
         for pod in self.on(node):
             pod.end(TERMINATED, now)
             self._timers.cancel(pod.uid)
+            self._leaving.cancel(pod.uid)
         self._resizing.pop(node, None)
 
     def tick(self, now: float) -> list[Effect]:
@@ -189,6 +199,10 @@ class Pods:
         found: list[Effect] = []
         for uid in self._timers.pop_due(now):
             self._step(self._pods[uid], now, found)
+        for uid in self._leaving.pop_due(now):
+            pod = self._pods[uid]
+            self._leaving.set(uid, now + REMOVED_AGAIN_S)
+            found.append(RemovePod(_about(pod), pod.node))
         return found
 
     # ---- what a host tells of processes --------------------------------------------------------------------
@@ -311,6 +325,7 @@ class Pods:
         if pod is None:
             return None
         self._timers.cancel(uid)
+        self._leaving.cancel(uid)
         self._settled(pod)
         if isinstance(pod, RealPod):
             pod.discard()
@@ -412,6 +427,10 @@ class Pods:
 
     def _follow(self, pod: VirtualPod, view: PodView, now: float, trace: str) -> None:
         """End the pod if its object, or the loss of its place, asks for it."""
+        if not _is_to_be_removed(view):
+            self._leaving.cancel(pod.uid)
+        elif pod.uid not in self._leaving:
+            self._leaving.set(pod.uid, now + REMOVED_AFTER_S)
         if not pod.active:
             return
         metadata = view.stored.metadata
@@ -570,6 +589,15 @@ def _note_end(pod: VirtualPod, ending: Ending, now: float, found: list[Effect]) 
         found.append(
             PodEnded(_about(pod), pod.node, pod.trace, pod.ended_by, since, now, ending.phase, ending.reason, evicted)
         )
+
+
+def _is_to_be_removed(view: PodView) -> bool:
+    """Whether somebody has deleted the pod, and nothing of it is left on its node: its object goes, but for
+    finalizers, which others take away. Source: pkg/kubelet/status/status_manager.go, canBeDeleted."""
+    metadata = view.stored.metadata
+    if view.release is None or view.release.reason == "nodeGone" or metadata.deletion_timestamp is None:
+        return False
+    return not metadata.finalizers or metadata.deletion_grace_period_seconds != 0
 
 
 def _about(pod: VirtualPod) -> ObjectRef:
