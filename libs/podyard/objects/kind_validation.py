@@ -74,7 +74,7 @@ def _check_finalizers(faults: Faults, names: tuple[str, ...], *, custom: bool) -
             faults.invalid("finalizers", name, fault)
     if {"orphan", "foregroundDeletion"} <= set(names):
         detail = "finalizer orphan and foregroundDeletion cannot be both set"
-        faults.add("finalizers", "FieldValueInvalid", f"Invalid value: {json.dumps(names)}: {detail}")
+        faults.add("finalizers", "FieldValueInvalid", f"Invalid value: {json.dumps(names, separators=(",", ":"))}: {detail}")
     for at, name in enumerate(names):
         if not custom and "/" not in name and name not in _STANDARD_FINALIZERS:
             faults.invalid(

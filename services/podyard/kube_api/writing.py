@@ -127,7 +127,19 @@ class Writer:
         once = "" if mapping(document, "metadata").get("name") else "it would be created twice"
         document = versions.stored(document, served)
         request = self._applying(document, options, create_only=True, manner="replace", expected=())
-        return await self._apply(served, request, _name(document), options, once=once)
+        try:
+            return await self._apply(served, request, _name(document), options, once=once)
+        except ApiError as error:
+            if error.reason == "AlreadyExists" and self._is_deleting(served, document):
+                error.message = f"object is being deleted: {error.message}"
+            raise
+
+    def _is_deleting(self, served: Served, document: Document) -> bool:
+        """Whether an object of this name is there, and deleted. Source: registry/generic/registry/store.go,
+        create."""
+        assert served.stored is not None, "objects of this resource are stored"
+        known = self._known(key_of(served.stored, document["metadata"].get("namespace", ""), _name(document)))
+        return known is not None and finalizing.is_deleting(known.document)
 
     async def change(
         self,
@@ -291,7 +303,7 @@ class Writer:
     ) -> Outcome:
         result = await self._ask(subjects.OBJECTS_APPLY, request, once=once)
         if result.outcome not in ("created", "configured", "unchanged", "deleted"):
-            raise self._being_deleted(_refused(result, served, name), result)
+            raise _refused(result, served, name)
         if options.dry_run:
             return Outcome(versions.shown(_rehearsed(result, request), served), result.warnings)
         await self._seen(result.position)
@@ -301,14 +313,6 @@ class Writer:
         if now is None:  # it came, and has gone again
             raise errors.not_found(served.resource, served.group, result.name)
         return Outcome(versions.shown(now.document, served), result.warnings)
-
-    def _being_deleted(self, error: ApiError, result: ObjectResult) -> ApiError:
-        """Source: registry/generic/registry/store.go, create."""
-        if error.reason == "AlreadyExists":
-            known = self._known(ObjectKey(result.resource, result.namespace, result.name))
-            if known is not None and finalizing.is_deleting(known.document):
-                error.message = f"object is being deleted: {error.message}"
-        return error
 
     async def _ask(self, subject: str, request: msgspec.Struct, *, once: str = "") -> ObjectResult:
         payload = await self._answer(subject, codec.encode(request), once)
