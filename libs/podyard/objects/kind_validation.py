@@ -73,8 +73,9 @@ def _check_finalizers(faults: Faults, names: tuple[str, ...], *, custom: bool) -
         if fault := qualified_fault(name):
             faults.invalid("finalizers", name, fault)
     if {"orphan", "foregroundDeletion"} <= set(names):
+        given = json.dumps(names, separators=(",", ":"))
         detail = "finalizer orphan and foregroundDeletion cannot be both set"
-        faults.add("finalizers", "FieldValueInvalid", f"Invalid value: {json.dumps(names, separators=(",", ":"))}: {detail}")
+        faults.add("finalizers", "FieldValueInvalid", f"Invalid value: {given}: {detail}")
     for at, name in enumerate(names):
         if not custom and "/" not in name and name not in _STANDARD_FINALIZERS:
             faults.invalid(
