@@ -21,6 +21,7 @@ spelled by hand. What feeds a view and carries out an intent is in `podyard.shel
 - `quota_charges`  what an object takes of the quotas of its namespace, and whether that is too much
 - `disruption`   deleting a pod for the sake of another, and saying so on it
 - `errors`
+- `finalizing`   what keeps a deleted object, and what becomes of its dependents
 - `intents`      what is to become of an object, decided from what is stored
 - `node_table`   columns over nodes for scheduler and binder: `node_columns` their parts, `room` what nodes
   have and pods take, `pod_columns` placed pods, `selector_counts` and `domain_sums` how many a selector

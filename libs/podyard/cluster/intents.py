@@ -290,9 +290,9 @@ def deletion(
     uid: str = "",
     propagation: Propagation = "",
 ) -> Plan:
-    """Delete an object as its kind is deleted: a pod that takes room on a node gets its grace period, what has
-    finalizers stays until they are gone, a namespace until its content is; all else gets a marker at once,
-    also what cannot be read.
+    """Delete an object as its kind is deleted: a pod that takes room on a node gets its grace period, what
+    has finalizers stays until they are gone, a namespace until its content is; all else gets a marker at
+    once, also what cannot be read.
 
     :param now: seconds since 1970
     :param occupies: whether the pod with this uid is bound and not released

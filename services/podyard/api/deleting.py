@@ -19,8 +19,8 @@ from podyard.proto.placement import Placement, Tombstone
 from podyard.shell import writes
 
 IMMORTAL: Final = frozenset(("default", "kube-system", "kube-public"))
-"""Namespaces that nobody deletes. Source: kubernetes v1.36.2, apiserver/pkg/admission/plugin/namespace/lifecycle/
-admission.go."""
+"""Namespaces that nobody deletes. Source: kubernetes v1.36.2,
+apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go."""
 _MAY_NOT: Final = "this namespace may not be deleted"
 _decode_placement: Final = codec.decoder(Placement).decode
 _BESIDE: Final = "nothing was done: another object of the request may not be removed here"

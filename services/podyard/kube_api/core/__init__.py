@@ -31,6 +31,7 @@ Writing:
 
 - `protobuf`, `protobuf_shapes`  bodies in protobuf, as documents
 - `patching`  patches, and who manages which field
+- `deleting`  what a deletion asks for, and how it is answered
 - `bindings`  what somebody else's scheduler asks for, and what the binder answers
 - `statuses`  what is stored of a status that somebody writes
 - `versions`, `autoscalers`  an object in the version that is asked for, and in the one that is stored

@@ -1,7 +1,8 @@
 """What a deletion asks for, and how it is answered. Pure.
 
-Source: kubernetes v1.36.2, apiserver/pkg/endpoints/handlers/delete.go, apiserver/pkg/registry/generic/registry/store.go,
-apimachinery/pkg/apis/meta/v1/validation/validation.go (ValidateDeleteOptions).
+Source: kubernetes v1.36.2, apiserver/pkg/endpoints/handlers/delete.go,
+apiserver/pkg/registry/generic/registry/store.go, apimachinery/pkg/apis/meta/v1/validation/validation.go
+(ValidateDeleteOptions).
 """
 
 from collections.abc import Mapping

@@ -19,7 +19,8 @@ Never in here: await, clocks, logs, the bus, telemetry; randomness but that whic
 - `scale_down`    which pods go first
 - `templates`     pods made from templates
 - `ownership`     owners and dependents
-- `garbage`       what is collected with or after its owners, or set free; `namespaces`  what goes with a namespace
+- `garbage`       what is collected with or after its owners, or set free
+- `namespaces`    what goes with a namespace
 - `pods`          whether a pod counts, is ready, since when
 - `census`        a state machine of its own: when a census is taken, and what came back is deleted
 - `node_life`     a state machine of its own: which nodes are lost, and what is said of them

@@ -1,5 +1,5 @@
-"""What is collected: objects whose owners are gone or wait for their end, and owners whose dependents are gone,
-or free.
+"""What is collected: objects whose owners are gone or wait for their end, and owners whose dependents are
+gone, or free.
 
 - `foregroundDeletion`: the owner goes after those of its dependents that block its end
 - `orphan`: its dependents forget the owner, then it goes
