@@ -38,6 +38,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--bus", choices=KINDS, default=MEMORY, help="the server of tests that do not need a real one (default: memory)"
     )
+    parser.addoption(
+        "--churn-s",
+        type=float,
+        default=0.0,
+        help="seconds of changes with which tests/kube/test_controller_manager.py goes on (default: none)",
+    )
 
 
 @pytest.fixture

@@ -40,6 +40,9 @@ MASKS: Final = (
 )
 """What differs from run to run: a pattern, and what stands for it."""
 
+PODYARD: Final = (sys.executable, "-m", "podyard.cli")
+"""The command, as a process."""
+
 READING: Final = frozenset({"eviction", "explain", "get", "queue"})
 """Commands that change nothing: who does not see yet what he waits for looks again."""
 
@@ -122,7 +125,7 @@ async def lab(
     :param settings: of its services, by variables of the environment
     """
     known = {**os.environ, **settings, "PODYARD_STATE_DIR": str(directory), "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "podyard.cli", *words, "--data", str(directory / "data")]
+    command = [*PODYARD, *words, "--data", str(directory / "data")]
     async with await anyio.open_process(command, env=known, stderr=None) as process:
         try:
             with anyio.fail_after(READY_S):

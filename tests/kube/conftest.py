@@ -1,7 +1,6 @@
 """kubectl, and a lab that it is let into."""
 
 import os
-import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -41,9 +40,13 @@ async def kubeconfig_of_a_lab(folder: Path, settings: Mapping[str, str] = Mappin
     :param settings: of its services, by variables of the environment
     """
     async with played.lab(["up", "--nodes", str(NODES)], folder, settings):
-        command = [sys.executable, "-m", "podyard.cli", "kubeconfig"]
-        known = {**os.environ, "PODYARD_STATE_DIR": str(folder), "NO_COLOR": "1"}
-        done = await anyio.run_process(command, env=known, stderr=None)
-        path = folder / "kubeconfig"
-        path.write_bytes(done.stdout)
-        yield path
+        yield await kubeconfig_of(folder)
+
+
+async def kubeconfig_of(folder: Path) -> Path:
+    """That of the lab with this state directory, in a file."""
+    known = {**os.environ, "PODYARD_STATE_DIR": str(folder), "NO_COLOR": "1"}
+    done = await anyio.run_process([*played.PODYARD, "kubeconfig"], env=known, stderr=None)
+    path = folder / "kubeconfig"
+    path.write_bytes(done.stdout)
+    return path
