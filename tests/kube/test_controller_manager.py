@@ -82,7 +82,7 @@ def template(name: str, image: str = "web:1", runs_s: int = 0, **spec: Any) -> D
     if runs_s:
         metadata["annotations"] = {"podyard.io/run-duration": f"{runs_s}s"}
     container = {"name": "c", "image": image, "resources": {"requests": {"cpu": "50m"}}}
-    return {"metadata": metadata, "spec": {"terminationGracePeriodSeconds": 1, "containers": [container], **spec}}
+    return {"metadata": metadata, "spec": {"containers": [container], **spec}}
 
 
 def workload(kind: str, name: str, **spec: Any) -> Document:
@@ -209,7 +209,7 @@ def _collects(person: Person) -> None:
     owner = next(one for one in person.items("configmaps") if one["metadata"]["name"] == "owner")
     person.apply(config("owned", owner))
     person.says("delete", "configmap", "owner", "--cascade=foreground")
-    assert not {"owner", "owned"} & set(person.names("configmaps"))
+    person.until("both are gone", lambda: not {"owner", "owned"} & set(person.names("configmaps")))
 
     person.says("delete", "deployment", "web", "--cascade=orphan")
     (kept, *_) = [one for one in person.items("replicasets", "-l", "app=web") if one["spec"]["replicas"]]
@@ -227,7 +227,7 @@ def _collects(person: Person) -> None:
 def _empties_namespaces(person: Person) -> None:
     person.says("create", "namespace", "shop")
     inside = ("--namespace", "shop")
-    documents = (deployment(2), stateful_set(), config("settings"), budget())
+    documents = (deployment(2), config("settings"), budget())
     person.says("apply", *inside, "-f", "-", stdin=yaml.safe_dump_all(documents))
     person.says("rollout", "status", "deployment/web", *inside, f"--timeout={WITHIN_S}s")
     person.says("delete", "namespace", "shop", f"--timeout={WITHIN_S}s")
