@@ -58,6 +58,8 @@ NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
 
 _NOT_STORED: Final = ("resourceVersion", "selfLink")
 _NOT_FOR_CREATORS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+_OMITTED_EMPTY: Final = ("labels", "annotations", "ownerReferences", "finalizers", "managedFields")
+"""Of metadata: empty is as good as not there. Source: apimachinery/pkg/apis/meta/v1/types.go, ObjectMeta."""
 _STATUS_FROM_CREATORS: Final = frozenset(("nodes",))
 """Built-in resources whose new objects keep the status that they came with; all others begin without.
 
@@ -194,6 +196,9 @@ def _readable(kind: Kind, document: Document) -> tuple[Document, list[Unknown]]:
         strip_nulls(given.get("metadata"))
     if given.get("metadata") is None:
         given["metadata"] = {}
+    for key in _OMITTED_EMPTY:
+        if not mapping(given, "metadata").get(key, True):
+            del given["metadata"][key]
     for one in unknown:
         one.leave_out(given)
     try:

@@ -339,3 +339,11 @@ def test_admission_is_idempotent_and_requests_never_exceed_limits(wanted, limits
         assert quantity.nano(resources["requests"][name]) <= quantity.nano(limit)
     assert run(pod, stored) == stored
     assert run(stored, stored) == stored
+
+
+@pytest.mark.parametrize("field", ["labels", "annotations", "ownerReferences", "finalizers"])
+def test_what_is_empty_in_metadata_is_left_out(admit, make_pod, field: str):
+    empty = {} if field in ("labels", "annotations") else []
+    document = make_pod()
+    document["metadata"][field] = empty
+    assert field not in admit(document)["metadata"]
