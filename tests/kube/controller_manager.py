@@ -37,8 +37,12 @@ ITS_OWN: Final = (
     "The manifest file is empty, ignoring.",
     # it has not seen yet what it wrote, and looks again. Source: pkg/controller/util/consistency/consistency.go
     "is not as new as written version",
+    # the same, found out by the API: it looks again
+    "the object has been modified; please apply your changes to the latest version and try again",
 )
 """Parts of lines that it writes of an API server of Kubernetes, too."""
+NOT_SERVED: Final = ("Server rejected event (will not retry!)",)
+"""Of what is answered 501 here: docs/kubectl.md."""
 
 
 @contextmanager
@@ -77,6 +81,6 @@ def running(folder: Path, kubeconfig: Path) -> Generator[Path]:
 
 
 def faults(log: Path) -> list[str]:
-    """Lines of errors, in order, but for those of `ITS_OWN`."""
+    """Lines of errors, in order, but for those of `ITS_OWN` and `NOT_SERVED`."""
     lines = (line for line in log.read_text(errors="replace").splitlines() if FAULT.match(line))
-    return [line for line in lines if not any(part in line for part in ITS_OWN)]
+    return [line for line in lines if not any(part in line for part in (*ITS_OWN, *NOT_SERVED))]
