@@ -69,6 +69,7 @@ class Odd(msgspec.Struct, frozen=True):
     """An event that does not fit what was told before; an informer takes it all the same."""
 
     version: int
+    key: str
     what: str
 
 
@@ -128,7 +129,7 @@ class Reflector:
         """Follow for ever; cancel to end it."""
         while True:
             try:
-                await (self._stream() if self._streaming else self._list())
+                await (self._stream() if self._streaming else self.list())
                 await self._follow()
             except Refused as refused:
                 self._refused(refused)
@@ -143,7 +144,8 @@ class Reflector:
 
     # ---- beginning
 
-    async def _list(self) -> None:
+    async def list(self) -> None:
+        """All there is, page by page."""
         client, more, found = next(self._clients), "", dict[str, tuple[int, bytes]]()
         at = "" if self._unavailable else str(self._version)
         while True:
@@ -239,7 +241,7 @@ class Reflector:
             expected = "ADDED" if known is None else "MODIFIED"
             self.known[key] = version, bytes(event.object)
         if event.type != expected:
-            self.odd.append(Odd(version, f"{event.type} of {key}, {expected} was to be expected"))
+            self.odd.append(Odd(version, key, f"{event.type}, {expected} was to be expected"))
         assert known is None or version > known[0], f"{self.name}: {key} @{version} after @{known[0]}"
         span.events.append(told)
 

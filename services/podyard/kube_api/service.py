@@ -8,6 +8,7 @@ from typing import Final
 
 import anyio
 import anyio.to_thread
+import structlog
 
 from podyard.cluster import intents
 from podyard.cluster.changes import Change
@@ -60,7 +61,7 @@ async def main(service: Service[KubeApiSettings]) -> None:
     listener = _listen(settings)
     address = f"{settings.bind_address}:{listener.getsockname()[1]}"
     store = Store(history_bytes=settings.history_bytes)
-    definitions = _Definitions(store)
+    definitions = _Definitions(store, service.log)
     followed = reading.Reading(
         service.bus,
         store,
@@ -125,8 +126,9 @@ async def main(service: Service[KubeApiSettings]) -> None:
 class _Definitions:
     """What is served, made anew when a CustomResourceDefinition changes."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, log: structlog.stdlib.BoundLogger) -> None:
         self._store = store
+        self._log = log
         self._made: tuple[Catalogue, OpenApi] | None = None
 
     def served(self) -> tuple[Catalogue, OpenApi]:
@@ -144,8 +146,10 @@ class _Definitions:
 
     def listed(self, reason: str) -> None:
         """Everything was listed anew."""
-        del reason
         self._made = None
+        # of what changed in between, the outcome alone is told: who looks for an event has to know
+        gap = self._store.gap
+        self._log.info("listed", reason=reason, after=gap.after, to=gap.to)
 
 
 def _known(store: Store, key: ObjectKey) -> Known | None:

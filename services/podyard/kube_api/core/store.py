@@ -105,6 +105,8 @@ class Store:
         self.history = History(history_bytes)
         self.reader: Reader | None = None
         """Who is told."""
+        self.gap = Gap(0, 0)
+        """Of the last listing: what happened in it is known by its outcome alone."""
         self._definitions = Definitions()
         self._shelves: dict[str, _Shelf] = {}
         self._listed = False
@@ -210,8 +212,9 @@ class Store:
         found = map(self.objects.moment, self.objects.documents.keys(DEFINITIONS))
         self._definitions.listed(moment for moment in found if moment is not None)
         old, self._shelves = self._shelves, {}
-        differences = list(self._relist(old, places, Gap(before, position)))
-        steps = relisting.in_order(differences, Gap(before, position)) if self._listed else None
+        self.gap = gap = Gap(before, position)
+        differences = list(self._relist(old, places, gap))
+        steps = relisting.in_order(differences, gap) if self._listed else None
         self._listed = True
         if steps is None:
             for shelf in self._shelves.values():
@@ -220,10 +223,10 @@ class Store:
             if self.reader is not None:
                 self.reader.forgotten(position)
             return changes
-        self.history.missed(Gap(before, position))
+        self.history.missed(gap)
         self.history.add(steps)
         if self.reader is not None:
-            self.reader.missed(Gap(before, position))
+            self.reader.missed(gap)
             self.reader.offer(steps)
         return changes
 
