@@ -112,8 +112,8 @@ test-prometheus: setup ## dashboards and alerts in a real Prometheus that scrape
 	@$(BIN)/python -m tests.prometheus.binary
 	$(PYTEST) tests/prometheus --timeout 300 $(ARGS)
 
-test-kube: setup ## kubectl's answers from a lab, compared with those of Kubernetes' own API server, which are kept, and kube-scheduler on its nodes: KUBERNETES_BIN_DIR, or both built once with Go
-	@$(BIN)/python -m tests.kube.binaries kubectl kube-scheduler
+test-kube: setup ## kubectl's answers from a lab, compared with those of Kubernetes' own API server, which are kept, kube-scheduler on its nodes, and kube-controller-manager in the place of workloads: KUBERNETES_BIN_DIR, or all built once with Go
+	@$(BIN)/python -m tests.kube.binaries kubectl kube-scheduler kube-controller-manager
 	$(PYTEST) tests/kube --ignore=tests/kube/clients $(ARGS)
 
 test-clients: setup ## helm, k9s and Python client libraries against a lab: HELM_BIN and K9S_BIN, or each built once with Go; tmux, and a package index once

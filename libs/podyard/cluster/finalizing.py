@@ -4,6 +4,8 @@ A deleted object that has finalizers gets a deletion timestamp and stays, until 
 of them away. Two finalizers are the garbage collector's: `orphan`, which lets dependents go free, and
 `foregroundDeletion`, which waits for their end. Of a namespace those of its spec count, too.
 
+docs/rules.md, a-deleted-object-goes-with-its-last-finalizer
+
 Source: kubernetes v1.36.2, apiserver/pkg/registry/generic/registry/store.go (ShouldDeleteDuringUpdate,
 deletionFinalizersForGarbageCollection, markAsDeleting), pkg/registry/core/namespace/storage/storage.go.
 """
