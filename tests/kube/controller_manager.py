@@ -35,7 +35,7 @@ FAULT: Final = re.compile(r"^[EF]\d{4} ")
 ITS_OWN: Final = (
     # of its flags, at every start. Source: component-base/metrics/options.go
     "The manifest file is empty, ignoring.",
-    # it has not seen yet what it wrote, and looks again. Source: pkg/controller/util/consistency/consistency.go
+    # it has not seen yet what it wrote, and looks again. Source: pkg/controller/util/consistency
     "is not as new as written version",
     # the same, found out by the API: it looks again
     "the object has been modified; please apply your changes to the latest version and try again",
