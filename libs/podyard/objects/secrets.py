@@ -16,6 +16,8 @@ from podyard.objects.faults import Faults
 RESOURCE: Final = "secrets"
 HIDDEN: Final = "<encrypted>"
 """What stands in the place of a value that is not shown."""
+HIDDEN_ENCODED: Final = base64.b64encode(HIDDEN.encode()).decode()
+"""The same for client libraries, which decode every value."""
 
 MOST_BYTES: Final = 1024 * 1024
 """Of all values together."""
@@ -52,7 +54,7 @@ def check(faults: Faults, document: Document, old: Document | None) -> None:
             faults.invalid(
                 f"data[{key}]", key, "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
             )
-        if value == HIDDEN:
+        if value in (HIDDEN, HIDDEN_ENCODED):
             faults.add(
                 f"data[{key}]", "FieldValueInvalid", "the value was not shown to you: give it, or leave the key out"
             )

@@ -17,7 +17,7 @@ from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
 from podyard.kube_api.binding import Binding
 from podyard.kube_api.changing import Changing
-from podyard.kube_api.core import bindings, discovery, media
+from podyard.kube_api.core import bindings, discovery, hidden_values, media
 from podyard.kube_api.core.access import Access
 from podyard.kube_api.core.catalogue import Catalogue
 from podyard.kube_api.core.openapi import OpenApi
@@ -157,7 +157,7 @@ def _known(store: Store, key: ObjectKey) -> Known | None:
     stored = store.objects.documents.stored(key)
     if item is None or stored is None:
         return None
-    document = item.moment.document({})
+    document = hidden_values.encode(item.moment.document({}), key.resource)
     document["metadata"]["resourceVersion"] = str(item.version)
     return Known(document, stored, item.moment.viewed)
 

@@ -309,9 +309,8 @@ class Writer:
         await self._seen(result.position)
         if result.outcome == "deleted":  # with its last finalizer: what was written is answered all the same
             return Outcome(versions.shown(msgspec.json.decode(request.objects[0]), served), result.warnings)
-        now = self._known(ObjectKey(result.resource, result.namespace, result.name))
-        if now is None:  # it came, and has gone again
-            raise errors.not_found(served.resource, served.group, result.name)
+        # 404: it came, and has gone again
+        now = await self._shown(served, ObjectKey(result.resource, result.namespace, result.name), options.who)
         return Outcome(versions.shown(now.document, served), result.warnings)
 
     async def _ask(self, subject: str, request: msgspec.Struct, *, once: str = "") -> ObjectResult:

@@ -140,15 +140,20 @@ async def test_a_scale_is_read_and_patched(clients: Clients) -> None:
 async def test_values_of_secrets_are_for_people_alone(clients: Clients) -> None:
     value = base64.b64encode(b"hidden").decode()
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"k": value}}
-    await clients.create(f"{NAMESPACE}/secrets", secret)
+    made = await clients.create(f"{NAMESPACE}/secrets", secret)
+    assert made["data"] == {"k": value}
     for path in (f"{NAMESPACE}/secrets/s", f"{NAMESPACE}/secrets", "/api/v1/secrets?watch=true&timeoutSeconds=1"):
         shown = (await clients.ask("GET", path)).text
         hidden = (await clients.ask("GET", path, "a-reader")).text
         assert (value in shown, value in hidden, '"k"' in hidden) == (True, False, True)
+    [listed] = (await clients.ask("GET", f"{NAMESPACE}/secrets", "a-reader")).json()["items"]
+    assert base64.b64decode(listed["data"]["k"], validate=True) == b"<encrypted>", "libraries decode it"
+    back = await clients.ask("PUT", f"{NAMESPACE}/secrets/s", json={**listed, "kind": "Secret", "apiVersion": "v1"})
+    assert (back.status_code, "was not shown to you" in back.text) == (422, True)
     patched = await clients.ask(
         "PATCH", f"{NAMESPACE}/secrets/s", headers=MERGE, content=b'{"metadata":{"labels":{"a":"b"}}}'
     )
-    assert patched.status_code == 200
+    assert (patched.status_code, patched.json()["data"]) == (200, {"k": value}), "who writes is told what he wrote"
     found = (await clients.ask("GET", f"{NAMESPACE}/secrets/s")).json()
     assert (found["data"], found["metadata"]["labels"]) == ({"k": value}, {"a": "b"})
 

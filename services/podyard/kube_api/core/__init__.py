@@ -23,6 +23,7 @@ Reading:
 - `listing`  GET and LIST: versions and pages
 - `watching`  WATCH: what each watcher is told
 - `forms`  how objects are written: whole, their metadata, lists, events
+- `hidden_values`  what stands for values of Secrets that are not shown
 - `zero_values`  what Go writes of a status although it is zero
 - `tabling`, `columns`, `document_cells`  the same as a table
 - `json_paths`  JSONPath, as definitions of custom resources use it

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 
 from podyard.cluster.keys import ObjectKey
-from podyard.kube_api.core import zero_values
+from podyard.kube_api.core import hidden_values, zero_values
 from podyard.kube_api.core.items import Item
 from podyard.memory.kept import Kept
 from podyard.objects.documents import Document
@@ -119,7 +119,7 @@ def body_of(item: Item, shown: Mapping[str, str], convert: Convert | None = None
 
 def document_of(item: Item, shown: Mapping[str, str], convert: Convert | None = None) -> dict[str, Any]:
     """The same as a document, without kind and apiVersion, its metadata first."""
-    document = item.moment.document(shown)
+    document = hidden_values.encode(item.moment.document(shown), item.key.resource)
     if convert is not None:
         document = convert(document)
     document.pop("apiVersion", None)
