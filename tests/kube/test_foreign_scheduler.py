@@ -36,7 +36,6 @@ EXPECTED: Final = (
     *("does not take it", "is already assigned to node", "being deleted, cannot be assigned"),
     # its own words, whomever it speaks to
     *("The manifest file is empty, ignoring", "finished without leader elect", "context canceled"),
-    "events are not served here",
 )
 
 

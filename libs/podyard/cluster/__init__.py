@@ -27,5 +27,6 @@ spelled by hand. What feeds a view and carries out an intent is in `podyard.shel
   have and pods take, `pod_columns` placed pods, `selector_counts` and `domain_sums` how many a selector
   matches
 - `dumping`, `comparing`  what a reader holds, as rows, and whether it is what the stream says
+- `usages`       what agents say that nodes, pods and containers use
 - `nominations`  pods that wait for room on a node they preempted for
 """

@@ -37,10 +37,14 @@ ACTS_ON: Final[Mapping[str, str]] = {
 """By resource, the first service that does what the kind asks for."""
 
 
+HELD: Final = frozenset(("leases",))
+"""Resources that are for those alone who write them: who renews a lease needs nobody to act on it."""
+
+
 def unheeded(kind: Kind) -> str:
     """What people are told who write an object of a kind that nothing here acts on; empty if something
     does."""
-    if kind.resource in ACTS_ON:
+    if kind.resource in ACTS_ON or kind.resource in HELD:
         return ""
     unless = " unless a plugin of yours does" if kind.custom else ""
     return f"nothing here acts on {kind.kind}{unless}"

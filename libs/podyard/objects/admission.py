@@ -114,12 +114,7 @@ def admit(
     """
     kind = kind_of(document)
     faults = Faults()
-    given, unknown = _readable(kind, document)
-    for one in unknown:
-        if validation == "strict":
-            faults.add(one.field, UNKNOWN_FIELD, f"unknown field{_advised(one)}")
-        elif validation == "warn" and warnings is not None:
-            warnings.append(f'unknown field "{cut(one.field)}"{_advised(one)}')
+    given = readable(kind, document, faults, validation, warnings)
     _drop(given, _NOT_STORED)
     if manner == "apply":
         _drop(given, ("managedFields",))
@@ -181,9 +176,28 @@ def _advised(unknown: Unknown) -> str:
     return f": {unknown.advice}" if unknown.advice else ""
 
 
-def _readable(kind: Kind, document: Document) -> tuple[Document, list[Unknown]]:
+def readable(
+    kind: Kind, document: Document, faults: Faults, validation: Validation, warnings: list[str] | None
+) -> Document:
     """A copy without nulls and without fields that the kind does not have, of the right shape, with
-    quantities in canonical form; and those fields.
+    quantities in canonical form.
+
+    :param faults: gets those fields, if they are to be refused
+    :param validation: what becomes of them
+    :param warnings: as of `admit`
+    :raises AdmissionError: it has not the right shape
+    """
+    given, unknown = _readable(kind, document)
+    for one in unknown:
+        if validation == "strict":
+            faults.add(one.field, UNKNOWN_FIELD, f"unknown field{_advised(one)}")
+        elif validation == "warn" and warnings is not None:
+            warnings.append(f'unknown field "{cut(one.field)}"{_advised(one)}')
+    return given
+
+
+def _readable(kind: Kind, document: Document) -> tuple[Document, list[Unknown]]:
+    """The copy, and the fields that were left out of it.
 
     :raises AdmissionError: it has not the right shape
     """
@@ -237,7 +251,10 @@ def _create_metadata(
     elif not kind.custom:
         meta.pop("namespace", None)
     if not meta.get("name") and meta.get("generateName"):
-        meta["name"] = _generated_name(meta, kind, cluster, random)
+        space = meta.get("namespace", "")
+        meta["name"] = generated_name(
+            meta["generateName"], lambda name: cluster.get(kind.resource, space, name) is not None, random
+        )
     meta["uid"] = new_uid()
     meta["creationTimestamp"] = rfc3339(now)
     if kind.resource in _COUNTS_GENERATIONS:
@@ -253,13 +270,14 @@ def _set_spec_finalizer(document: Document) -> None:
         spec["finalizers"] = [*names, "kubernetes"]
 
 
-def _generated_name(meta: Document, kind: Kind, cluster: ClusterLookup, random: Random) -> str:
-    """Tries again if the name is taken, 8 times in all. Source: names.SimpleNameGenerator, rest.Create."""
-    base = meta["generateName"][:_LONGEST_GENERATED_BASE]
+def generated_name(begins: str, is_taken: Callable[[str], bool], random: Random) -> str:
+    """A name for who gave only its beginning. Tries again if it is taken, 8 times in all. Source:
+    names.SimpleNameGenerator, rest.Create."""
+    base = begins[:_LONGEST_GENERATED_BASE]
     name = ""
     for _ in range(_NAME_ATTEMPTS):
         name = base + "".join(random.choices(_SUFFIX_LETTERS, k=_SUFFIX_LENGTH))
-        if cluster.get(kind.resource, meta.get("namespace", ""), name) is None:
+        if not is_taken(name):
             break
     return name
 

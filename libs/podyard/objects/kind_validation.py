@@ -35,10 +35,14 @@ from podyard.objects.workload_validation import WORKLOADS, check_count
 _LABEL_NAMED: Final = frozenset(("namespaces", "services"))
 """Resources whose names are DNS labels; those of all others are subdomains."""
 _PATH_NAMED: Final = frozenset(
-    ("certificatesigningrequests", "clusterrolebindings", "clusterroles", "ipaddresses", "rolebindings", "roles")
+    (
+        *("certificatesigningrequests", "clusterrolebindings", "clusterroles", "events", "ipaddresses"),
+        *("rolebindings", "roles"),
+    )
 )
 """Resources whose names are any segment of a path. Source: Kubernetes v1.36.2, pkg/apis/rbac/validation
-(ValidateRBACName), pkg/apis/certificates/validation, pkg/apis/networking/validation."""
+(ValidateRBACName), pkg/apis/certificates/validation, pkg/apis/networking/validation; of events
+apiserver/pkg/registry/rest/create.go, BeforeCreate."""
 _STANDARD_FINALIZERS: Final = frozenset(("kubernetes", "orphan", "foregroundDeletion"))
 """Source: pkg/apis/core/helper/helpers.go."""
 _ACCESS_MODES: Final = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")

@@ -86,7 +86,10 @@ class EventFacts:
         try:
             if subject.startswith(_prefix(subjects.ALL_K8SEVENTS)):
                 is_old = subject.count(".") == _WITHOUT_ID
-                self._sent[subject, sequence if is_old else 0] = codec.decode(K8sEvent, payload)
+                key, event = (subject, sequence if is_old else 0), codec.decode(K8sEvent, payload)
+                if event.deleted:
+                    return self._sent.pop(key, None) is not None
+                self._sent[key] = event
                 return True
             for prefix, read in self._readers:
                 if subject.startswith(prefix):
@@ -117,7 +120,9 @@ class EventFacts:
             yield from events.failed_scheduling(pod.attempts)
             if pod.object is not None:
                 yield from events.killing(pod.object, pod.status, pod.stored_at)
-                made += [event for event in events.created(pod.object, pod.stored_at) if event.at >= self.since]
+                made += [
+                    event for event in events.created(pod.object.metadata, pod.stored_at) if event.at >= self.since
+                ]
         yield from events.combined(made)
 
     def _of_nodes(self) -> Iterator[K8sEvent]:

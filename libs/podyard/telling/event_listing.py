@@ -7,7 +7,8 @@ tools/record/event.go and tools/events/event_recorder.go (makeEvent).
 
 from typing import Any, Final
 
-from podyard.objects import times
+from podyard.objects import decoding, times
+from podyard.objects.documents import Document, fill, mapping
 from podyard.objects.errors import UnknownKindError
 from podyard.objects.kinds import kind_of_resource
 from podyard.proto.message import ObjectRef
@@ -49,16 +50,28 @@ def first_at(event: K8sEvent) -> float:
 
 def namespace_of(event: K8sEvent) -> str:
     """Where it belongs; one about an object that is in no namespace belongs to `default`."""
-    return event.regarding.namespace or DEFAULT
+    written = mapping(written_of(event), "metadata").get("namespace") if event.written else None
+    return str(written or event.regarding.namespace or DEFAULT)
 
 
 def name_of(event: K8sEvent) -> str:
     """As the event's object is called."""
-    return f"{event.regarding.name}.{event.id or f'{int(event.at * 1e6):x}'}"
+    written = mapping(written_of(event), "metadata").get("name") if event.written else None
+    return str(written or f"{event.regarding.name}.{event.id or f'{int(event.at * 1e6):x}'}")
 
 
-def document(event: K8sEvent) -> dict[str, Any]:
+def written_of(event: K8sEvent) -> Document:
+    """As a client wrote it; empty: a service sent it, or it is told from what is stored."""
+    return decoding.document(event.written[0]) if event.written else {}
+
+
+def document(event: K8sEvent) -> Document:
     """A core/v1 Event."""
+    if event.written:
+        found = {"apiVersion": "v1", "kind": "Event", **written_of(event)}
+        fill(found, involvedObject={}, source={}, firstTimestamp=None, lastTimestamp=None, eventTime=None)
+        fill(found, reportingComponent="", reportingInstance="")
+        return found
     about, first = event.regarding, first_at(event)
     api_version, kind = _kind(about)
     controller = event.controller or event.reporter

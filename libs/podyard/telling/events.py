@@ -11,11 +11,13 @@ pkg/controller/controller_utils.go (createPods), pkg/kubelet/kuberuntime/kuberun
 
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
+from podyard.memory.latest import Latest
 from podyard.objects import times
+from podyard.objects.meta import ObjectMeta
 from podyard.objects.pod import Pod
 from podyard.objects.pod_requests import is_sidecar
 from podyard.proto import subjects
@@ -53,6 +55,9 @@ MAKERS: Final = {
     "StatefulSet": "statefulsets",
 }
 """Kinds whose pods `workloads` makes."""
+MOST_GROUPS: Final = 4096
+"""Groups of alike events that are remembered. Source: client-go v0.36.2, tools/record/events_cache.go,
+maxLruCacheEntries."""
 DEFAULT: Final = "default"
 """Namespace of events about what is in none. Source: client-go, makeEvent."""
 KUBELET: Final = "kubelet"
@@ -81,15 +86,26 @@ def scheduled(placement: Binding | Tombstone) -> Iterator[K8sEvent]:
     if not placement.attempt:
         return
     decision = placement.decision
-    yield _event(
-        _pod(placement.namespace, placement.name, placement.uid),
+    pod = _pod(placement.namespace, placement.name, placement.uid)
+    profile, scheduler = ("", "") if decision is None else (decision.profile, decision.scheduler)
+    yield assigned(pod, placement.node, placement.bound_at, profile=profile, scheduler=scheduler)
+
+
+def assigned(pod: ObjectRef, node: str, at: float, *, profile: str, scheduler: str = "") -> K8sEvent:
+    """A scheduler found the pod a node.
+
+    :param profile: of that scheduler, which the pod names
+    :param scheduler: its session; empty: nobody knows
+    """
+    return _event(
+        pod,
         SCHEDULED,
-        f"Successfully assigned {placement.namespace}/{placement.name} to {placement.node}",
-        placement.bound_at,
+        f"Successfully assigned {pod.namespace}/{pod.name} to {node}",
+        at,
         reporter="scheduler",
         action=BINDING,
-        controller="" if decision is None else decision.profile,
-        instance="" if decision is None else decision.scheduler,
+        controller=profile,
+        instance=scheduler,
     )
 
 
@@ -97,33 +113,63 @@ def failed_scheduling(attempts: Iterable[AttemptRecord]) -> list[K8sEvent]:
     """Attempts of one pod that failed, those with equal messages as one."""
     found: dict[str, K8sEvent] = {}
     for record in attempts:
-        if record.outcome not in FAILURES:
-            continue
-        message, before = shortened(record.message), found.get(record.message)
-        if before is not None:
-            found[record.message] = replace(before, at=record.at, count=before.count + 1, trace=record.trace)
-            continue
-        found[record.message] = _event(
-            _pod(record.namespace, record.name, record.uid),
-            FAILED_SCHEDULING,
-            message,
-            record.at,
-            reporter="scheduler",
-            warning=True,
-            action=SCHEDULING,
-            controller=record.profile,
-            instance=record.scheduler,
-            trace=record.trace,
-        )
+        if record.outcome in FAILURES:
+            found[record.message] = again(found.get(record.message), failed(record))
     return list(found.values())
 
 
-def created(pod: Pod, stored_at: float = 0.0) -> Iterator[K8sEvent]:
-    """The controller of the pod has made it: about that controller's object.
+class Attempt(Protocol):
+    """What an event tells of an attempt: an `AttemptRecord`, or as much of one."""
 
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def uid(self) -> str: ...
+    @property
+    def at(self) -> float: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def profile(self) -> str: ...
+    @property
+    def scheduler(self) -> str: ...
+    @property
+    def trace(self) -> str: ...
+
+
+def failed(record: Attempt) -> K8sEvent:
+    """An attempt, whose outcome is one of `FAILURES`."""
+    return _event(
+        _pod(record.namespace, record.name, record.uid),
+        FAILED_SCHEDULING,
+        shortened(record.message),
+        record.at,
+        reporter="scheduler",
+        warning=True,
+        action=SCHEDULING,
+        controller=record.profile,
+        instance=record.scheduler,
+        trace=record.trace,
+    )
+
+
+def again(before: K8sEvent | None, event: K8sEvent) -> K8sEvent:
+    """An event that happened once, told with those of the same id before."""
+    if before is None:
+        return event
+    first_at = before.first_at or before.at
+    return replace(before, at=event.at, first_at=first_at, count=before.count + 1, trace=event.trace)
+
+
+def created(metadata: ObjectMeta, stored_at: float = 0.0) -> Iterator[K8sEvent]:
+    """The controller of a pod has made it: about that controller's object.
+
+    :param metadata: of the pod
     :param stored_at: when this version was stored, if that is known
     """
-    metadata, owner = pod.metadata, pod.metadata.controller
+    owner = metadata.controller
     second = times.seconds_or(metadata.creation_timestamp, None)
     if owner is None or owner.kind not in MAKERS or second is None:
         return
@@ -220,22 +266,41 @@ def combined(events: Iterable[K8sEvent]) -> list[K8sEvent]:
     :param events: each happened once
     """
     found: list[K8sEvent] = []
-    groups: dict[tuple[str, str, str], _Group] = {}
+    places: dict[str, int] = {}
+    combiner = Combiner()
     for event in in_order(events):
-        known = groups.get(_same(event))
-        if known is None or event.at - known.last_at > ALIKE_S:
-            known = _Group(0, event.at, -1)
-        group = groups[_same(event)] = _Group(known.number + 1, event.at, known.place)
-        if group.number < ALIKE:
-            found.append(event)
-        elif group.number == ALIKE:
-            groups[_same(event)] = group._replace(place=len(found))
-            found.append(replace(event, id=_id(COMBINED, event.id), message=shortened(COMBINED + event.message)))
+        told = combiner.add(event)
+        if told.id == event.id:
+            found.append(told)
+        elif told.count == 1:
+            places[told.id] = len(found)
+            found.append(told)
         else:
-            before = found[group.place]
-            message = shortened(COMBINED + event.message)
-            found[group.place] = replace(before, at=event.at, message=message, count=before.count + 1)
+            found[places[told.id]] = told
     return in_order(found)
+
+
+class Combiner:
+    """What a recorder remembers of events that differ in their message alone."""
+
+    def __init__(self) -> None:
+        self._groups = Latest[tuple[str, str, str], _Group](MOST_GROUPS)
+
+    def add(self, event: K8sEvent) -> K8sEvent:
+        """What is told of an event that happened now, once: it alone, or all that it is combined with."""
+        key = _same(event)
+        known = self._groups.get(key)
+        if known is None or event.at - known.last_at > ALIKE_S:
+            known = _Group(0, event.at, None)
+        number, told = known.number + 1, known.told
+        if number >= ALIKE:
+            message = shortened(COMBINED + event.message)
+            if told is None:
+                told = replace(event, id=_id(COMBINED, event.id), message=message)
+            else:
+                told = replace(told, at=event.at, message=message, count=told.count + 1)
+        self._groups.keep(key, _Group(number, event.at, told))
+        return event if told is None else told
 
 
 class _Group(NamedTuple):
@@ -243,8 +308,8 @@ class _Group(NamedTuple):
 
     number: int
     last_at: float
-    place: int
-    """Where the one stands that combines them, once one does."""
+    told: K8sEvent | None
+    """The one that combines them, once one does."""
 
 
 def _same(event: K8sEvent) -> tuple[str, str, str]:

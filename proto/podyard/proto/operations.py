@@ -2,6 +2,7 @@
 
 from typing import Annotated, Final, Literal, NewType
 
+import msgspec
 from msgspec import Meta
 
 from podyard.proto.message import INT64_MAX, Count, Message, ObjectRef
@@ -51,9 +52,10 @@ class K8sEvent(Message, frozen=True, kw_only=True):
     """Something people may want to know about an object, on `k8sevents.<ns>.<kind>.<name>.<id>`; kept one
     hour.
 
-    Sent by a service's recorder (`podyard.shell.event_recorder`), read by people. One that happened again is
-    sent again with a higher `count`, and takes the place of the one before; a repetition changes nothing.
-    Release 0.1.0 wrote to `k8sevents.<ns>.<kind>.<name>`, without an id.
+    Sent by a service's recorder (`podyard.shell.event_recorder`), and by `kube_api` for its clients; read by
+    people. One that happened again is sent again with a higher `count`, and takes the place of the one
+    before; a repetition changes nothing. Release 0.1.0 wrote to `k8sevents.<ns>.<kind>.<name>`, without an
+    id.
     """
 
     regarding: ObjectRef
@@ -73,6 +75,11 @@ class K8sEvent(Message, frozen=True, kw_only=True):
     instance: Annotated[str, Meta(description="which of these: of a kubelet the node, else the process")] = ""
     field_path: Annotated[str, Meta(description="part of the object, e.g. spec.containers{app}")] = ""
     annotations: dict[str, str] = {}
+    written: Annotated[
+        tuple[msgspec.Raw, ...],
+        Meta(description="as a client of the Kubernetes API wrote it, as an Event of v1; none: nobody did"),
+    ] = ()
+    deleted: Annotated[bool, Meta(description="somebody deleted it: nobody tells of it any more")] = False
 
 
 def shortened(message: str) -> str:

@@ -179,7 +179,8 @@ class NodeUsage(Message, frozen=True, kw_only=True):
     """Usage as the agent sees it, on `usage.<node>`: when something has changed by 5 %, and every 30 s. Not
     of a node whose readings are of no use.
 
-    Pods of the node that are not named use nothing. The descheduler reads it.
+    Pods of the node that are not named use nothing. The descheduler reads it, and `kube_api` for
+    `metrics.k8s.io`.
     """
 
     node: Name
@@ -188,6 +189,9 @@ class NodeUsage(Message, frozen=True, kw_only=True):
     memory_bytes: Count = 0
     pods: Annotated[tuple[PodUsage, ...], Meta(max_length=MOST_PODS)] = ()
     at: Moment = 0.0
+    window_s: Annotated[
+        float, Meta(ge=0, le=LAST_S, description="for how long cpu was measured until then; 0: it is that of a moment")
+    ] = 0.0
 
 
 class NodeHeartbeat(Message, frozen=True, kw_only=True):

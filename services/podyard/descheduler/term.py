@@ -8,6 +8,7 @@ import anyio
 import anyio.lowlevel
 
 from podyard.bus import BusError, Outgoing, Subscription
+from podyard.cluster.usages import Usages
 from podyard.cluster.view import ClusterView
 from podyard.descheduler import spans_and_events
 from podyard.descheduler.core import effects, messages, queries
@@ -19,7 +20,6 @@ from podyard.descheduler.core.evictions import EvictionFailed, EvictionResult
 from podyard.descheduler.core.framework import Plugin
 from podyard.descheduler.core.messages import Answer, Message
 from podyard.descheduler.core.metrics_providers import wants_kubernetes
-from podyard.descheduler.core.node_usage import Usages
 from podyard.descheduler.core.policy import Policy
 from podyard.descheduler.core.policy import Prometheus as Provider
 from podyard.descheduler.core.triggers import Triggers
@@ -29,7 +29,6 @@ from podyard.descheduler.settings import DeschedulerSettings
 from podyard.proto import codec, streams, subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.moves import MoveRecord
-from podyard.proto.signals import NodeUsage
 from podyard.runtime.service import Service
 from podyard.shell import stream_reading
 from podyard.shell.boundary import Boundary
@@ -149,13 +148,8 @@ class Term:
         :raises codec.MessageError: if it cannot be used
         """
         del trace
-        usage = codec.decode(NodeUsage, payload)
-        if subjects.usage(usage.node) != subject:
-            raise codec.MessageError("NodeUsage", f"it is about node {usage.node}, but came on {subject}")
-        if any(min(pod.in_all("cpu"), pod.in_all("memory")) < 0 for pod in usage.pods):
-            raise codec.MessageError("NodeUsage", "a pod uses less than nothing")
         assert self._usages is not None, "who listens keeps what is heard"
-        self._usages.hear(usage, len(payload), self._now())
+        self._usages.take(subject, payload, self._now())
 
     def _cause(self, message: Message) -> Cause | None:
         """Nobody can say of changes that waited while a step was computed: the reading has gone on since."""

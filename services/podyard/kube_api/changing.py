@@ -19,6 +19,7 @@ from podyard.kube_api.core.patching.merge_patch import merge_patch
 from podyard.kube_api.core.patching.strategic import strategic
 from podyard.kube_api.core.paths import Asked
 from podyard.kube_api.core.served import Served, Subresource
+from podyard.kube_api.event_writing import EventWriter
 from podyard.kube_api.large import LargeWork
 from podyard.kube_api.writing import Options, Outcome, Writer, key_of
 from podyard.objects import times
@@ -64,6 +65,7 @@ class Changing:
         self,
         writer: Writer,
         work: LargeWork,
+        events: EventWriter,
         binding: Binding,
         pod: Callable[[str, str], PodView | None],
         now: Callable[[], float],
@@ -75,9 +77,13 @@ class Changing:
         """
         self._writer = writer
         self._work = work
+        self._events = events
         self._binding = binding
         self._pod = pod
         self._now = now
+
+    def _writer_of(self, served: Served) -> Writer | EventWriter:
+        return self._events if served.is_events else self._writer
 
     async def create(self, change: Change) -> Outcome:
         """POST of an object.
@@ -92,7 +98,7 @@ class Changing:
             raise errors.bad_request("resourceVersion should not be set on objects to be created")
         _set_namespace(metadata, served, asked)
         tracked = await self._work.do(len(change.body), lambda: self._tracked(None, document, change))
-        return await self._writer.create(served, tracked, change.options)
+        return await self._writer_of(served).create(served, tracked, change.options)
 
     async def replace(self, change: Change) -> Outcome:
         """PUT of an object.
@@ -111,9 +117,14 @@ class Changing:
         def made(now: Document) -> Document:
             return self._tracked(now, document, change)
 
-        return await self._writer.change(
-            served, change.key, made, change.options, manner=_manner(asked), size=len(change.body)
-        )
+        try:
+            return await self._writer_of(served).change(
+                served, change.key, made, change.options, manner=_manner(asked), size=len(change.body)
+            )
+        except ApiError as error:
+            if error.reason != "NotFound" or not served.is_events:
+                raise
+        return await self._events.create(served, self._tracked(None, document, change), change.options)
 
     async def patch(self, change: Change) -> Outcome:
         """PATCH of an object or its status.
@@ -127,7 +138,7 @@ class Changing:
         def made(now: Document) -> Document:
             return self._tracked(now, _unmoved(now, patched(now)), change)
 
-        return await self._writer.change(
+        return await self._writer_of(change.served).change(
             change.served, change.key, made, change.options, manner=_manner(change.asked), size=len(change.body)
         )
 
@@ -163,7 +174,7 @@ class Changing:
         options = await self._read(change, lambda given: _document(given) if given.body else {})
         wanted = deleting.wanted(options, change.query)
         how = change.options._replace(dry_run=change.options.dry_run or bodies.dry_run(list(wanted.dry_run)))
-        left = await self._writer.delete(served, key or change.key, wanted, how)
+        left = await self._writer_of(served).delete(served, key or change.key, wanted, how)
         accepted = wanted.waits and not left.gone
         warned = deleting.orphans_unasked(served, wanted.propagation)
         return Deletion(
@@ -243,14 +254,14 @@ class Changing:
             )
 
         try:
-            return await self._writer.change(
+            return await self._writer_of(served).change(
                 served, change.key, made, change.options, manner=_manner(asked), size=len(change.body)
             )
         except ApiError as error:
             if error.reason != "NotFound" or asked.subresource:
                 raise
         created = await self._work.do(len(change.body), lambda: made(None))
-        return await self._writer.create(served, created, change.options)
+        return await self._writer_of(served).create(served, created, change.options)
 
     async def _read(self, change: Change, read: Callable[[Change], T]) -> T:
         """What is read in the body."""

@@ -13,14 +13,16 @@ from anyio import lowlevel
 
 from podyard.cluster.keys import ObjectKey
 from podyard.kube_api.core import errors, listing, media, selecting, tabling, versions
+from podyard.kube_api.core.event_store import EventStore
 from podyard.kube_api.core.forms import Bodies, Form, MetadataOnly, Whole, document_of
 from podyard.kube_api.core.items import Item
-from podyard.kube_api.core.listing import META_GROUP, ListOptions
-from podyard.kube_api.core.media import JSON, Page
+from podyard.kube_api.core.listing import ListOptions
+from podyard.kube_api.core.media import Page
 from podyard.kube_api.core.paths import Asked, flag
 from podyard.kube_api.core.selecting import Selection
 from podyard.kube_api.core.served import Served
-from podyard.kube_api.core.store import Scope, Store
+from podyard.kube_api.core.shelves import Scope
+from podyard.kube_api.core.store import Reader, Store
 from podyard.kube_api.core.watching import Watcher, Watchers
 from podyard.objects import secrets
 from podyard.objects.documents import Document
@@ -43,7 +45,6 @@ GATHER_S: Final = 0.1
 """Seconds between two sends of one watch, at the most. Whoever has sent nothing for so long sends at once."""
 AT_ONCE: Final = 100
 """Items of a list that are written before others have their turns: 10 ms of the largest pods."""
-_PARTIAL: Final = ("PartialObjectMetadata", "PartialObjectMetadataList")
 
 Query = Mapping[str, list[str]]
 Reveal = Callable[[ObjectKey, str], Awaitable[Mapping[str, str]]]
@@ -62,6 +63,7 @@ class Reading:
     def __init__(
         self,
         store: Store,
+        events: EventStore,
         reveal: Reveal,
         reached: Callable[[int], Awaitable[None]],
         *,
@@ -75,6 +77,7 @@ class Reading:
         :param watch_s: after which a watch ends that names no time, at the earliest
         """
         self._store = store
+        self._events = events
         self._reveal = reveal
         self._reached = reached
         self._now = now
@@ -83,12 +86,27 @@ class Reading:
         self._converted: dict[str, Bodies] = {}
         """Of kinds that are shown in several versions, by apiVersion."""
         self._watchers = Watchers(store)
-        store.reader = self._watchers
+        self._event_watchers = Watchers(events)
+
+    @property
+    def reader(self) -> Reader:
+        """Who has to be told what changes in the store."""
+        return self._watchers
+
+    @property
+    def event_reader(self) -> Reader:
+        """Who has to be told what changes among the events."""
+        return self._event_watchers
 
     @property
     def watches(self) -> int:
         """How many are open."""
-        return len(self._watchers)
+        return len(self._watchers) + len(self._event_watchers)
+
+    @property
+    def watches_events(self) -> bool:
+        """Whether somebody watches events."""
+        return bool(len(self._event_watchers))
 
     async def get(self, served: Served, asked: Asked, accept: str, who: str, *, shows_values: bool) -> Page:
         """One object.
@@ -118,8 +136,8 @@ class Reading:
         :raises ApiError: the parameters are wrong, or what they ask for is not known any more
         """
         options, selection = _options(query), self._selection(served, query)
-        await self._come_to(listing.needed_position(options))
-        page = listing.list_of(self._store, _scope(served, asked), options, selection)
+        await self._come_to(served, listing.needed_position(options))
+        page = listing.list_of(self._source(served), _scope(served, asked), options, selection)
         revealed = await self._values(served, page.items, who) if shows_values else None
         form, kind = self._form(served, accept, _first(query, "includeObject"), revealed)
         pieces: list[bytes] = []
@@ -134,7 +152,7 @@ class Reading:
         :raises ApiError: the selectors are wrong
         """
         selection = self._selection(served, query)
-        return [item.key for item in self._store.items(_scope(served, asked)) if selection.selects(item)]
+        return [item.key for item in self._source(served).items(_scope(served, asked)) if selection.selects(item)]
 
     async def watch(
         self, served: Served, asked: Asked, query: Query, accept: str, who: str, *, shows_values: bool
@@ -146,19 +164,20 @@ class Reading:
         options, selection = _options(query), self._selection(served, query)
         lasts_s = _timeout(query) or self._watch_s * (1 + random.random())
         if options.send_initial or options.version not in ("", "0"):
-            await self._come_to(listing.needed_position(options))
+            await self._come_to(served, listing.needed_position(options))
         revealed: dict[ObjectKey, Mapping[str, str]] | None = None
         if shows_values and _is_secret(served):
             revealed = {}
         form, kind = self._form(served, accept, _first(query, "includeObject"), revealed)
         bell = _Bell()
-        watcher = self._watchers.open(_scope(served, asked), form, options, selection, wake=bell.ring)
-        return Stream(self._lines(watcher, bell, lasts_s, revealed, who), kind)
+        watcher = self._watchers_of(served).open(_scope(served, asked), form, options, selection, wake=bell.ring)
+        return Stream(self._lines(served, watcher, bell, lasts_s, revealed, who), kind)
 
     # ---- one watch -----------------------------------------------------------------------------------------
 
     async def _lines(
         self,
+        served: Served,
         watcher: Watcher,
         bell: "_Bell",
         lasts_s: float,
@@ -184,13 +203,13 @@ class Reading:
                 if watcher.done or now >= ends:
                     return
                 if now >= marks:
-                    watcher.mark(self._store.position)
+                    watcher.mark(self._source(served).position)
                     marks = _next_bookmark(now, ends)
                     continue
                 await bell.wait(min(ends, marks))
                 await anyio.sleep_until(min(ends, sends_next))
         finally:
-            self._watchers.close(watcher)
+            self._watchers_of(served).close(watcher)
 
     def _turn_s(self) -> float:
         """Seconds from what a watch sends to what it sends next."""
@@ -199,7 +218,7 @@ class Reading:
     # ---- parts ---------------------------------------------------------------------------------------------
 
     def _item(self, served: Served, asked: Asked) -> Item:
-        item = self._store.item(key_of(served, asked))
+        item = self._source(served).item(key_of(served, asked))
         if item is None:
             raise errors.not_found(served.resource, served.group, asked.name)
         return item
@@ -212,9 +231,16 @@ class Reading:
             api_version=served.api_version,
         )
 
-    async def _come_to(self, position: int) -> None:
-        """A version that is on its way here is awaited; whoever asks for one that is not is told so."""
-        if position > self._store.position:
+    def _source(self, served: Served) -> Store | EventStore:
+        return self._events if served.is_events else self._store
+
+    def _watchers_of(self, served: Served) -> Watchers:
+        return self._event_watchers if served.is_events else self._watchers
+
+    async def _come_to(self, served: Served, position: int) -> None:
+        """A version that is on its way here is awaited; whoever asks for one that is not is told so. That of
+        an event is none of the stream."""
+        if not served.is_events and position > self._store.position:
             with anyio.move_on_after(REACH_S):
                 await self._reached(position)
 
@@ -236,20 +262,12 @@ class Reading:
 
         :raises ApiError: 406, it takes nothing that is served
         """
-        for clause in media.clauses(accept):
-            if not clause.takes(JSON):
-                continue
-            wanted, group, version = (clause.parameters.get(name, "") for name in ("as", "g", "v"))
-            if not wanted:
-                return self._whole(served, revealed), JSON
-            if group != META_GROUP or version != "v1":
-                continue
-            told = f"{JSON};as={wanted};v=v1;g={META_GROUP}"
-            if wanted == "Table":
-                return self._table(served, include), told
-            if wanted in _PARTIAL:
-                return MetadataOnly(self._bodies_of(served)), told
-        raise media.not_acceptable((JSON,))
+        wanted, told = media.form(accept)
+        if not wanted:
+            return self._whole(served, revealed), told
+        if wanted == media.TABLE:
+            return self._table(served, include), told
+        return MetadataOnly(self._bodies_of(served)), told
 
     def _bodies_of(self, served: Served) -> Bodies:
         if not versions.converts(served):

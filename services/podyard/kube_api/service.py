@@ -20,14 +20,20 @@ from podyard.kube_api.changing import Changing
 from podyard.kube_api.core import bindings, discovery, hidden_values, media
 from podyard.kube_api.core.access import Access
 from podyard.kube_api.core.catalogue import Catalogue
+from podyard.kube_api.core.event_store import EventStore
+from podyard.kube_api.core.event_telling import Teller
 from podyard.kube_api.core.openapi import OpenApi
-from podyard.kube_api.core.store import Store
+from podyard.kube_api.core.store import Readers, Store
+from podyard.kube_api.event_reading import EventReading
+from podyard.kube_api.event_writing import EventWriter
 from podyard.kube_api.instruments import Instruments
 from podyard.kube_api.large import LargeWork
+from podyard.kube_api.measuring import Measuring
 from podyard.kube_api.reading import Reading
 from podyard.kube_api.serving import Api
 from podyard.kube_api.settings import KubeApiSettings
 from podyard.kube_api.writing import Known, Writer
+from podyard.objects.documents import Document
 from podyard.objects.extensions import DEFINITIONS
 from podyard.proto import subjects
 from podyard.runtime.connections import Bounds, Configured, Door
@@ -61,7 +67,15 @@ async def main(service: Service[KubeApiSettings]) -> None:
     listener = _listen(settings)
     address = f"{settings.bind_address}:{listener.getsockname()[1]}"
     store = Store(history_bytes=settings.history_bytes)
+    events = EventStore(service.clock.now(), service.process.retention.events_s)
+    teller = Teller(store, events, lambda: answers.watches_events)
+    event_reading = EventReading(service.bus, events, teller, service.clock.now)
     definitions = _Definitions(store, service.log)
+
+    def listed(reason: str) -> None:
+        definitions.listed(reason)
+        event_reading.cluster_listed(reason)
+
     followed = reading.Reading(
         service.bus,
         store,
@@ -69,7 +83,7 @@ async def main(service: Service[KubeApiSettings]) -> None:
         service.health,
         service=NAME,
         on_changes=definitions.changed,
-        on_listed=definitions.listed,
+        on_listed=listed,
         lasting=True,
     )
     service.health.set_ready(REQUESTS_CHECK, False, "not answering before the objects are listed")
@@ -82,7 +96,19 @@ async def main(service: Service[KubeApiSettings]) -> None:
         followed.informer.reached,
         service.clock.now,
     )
-    answers = Reading(store, writer.reveal, followed.informer.reached, now=service.clock.now, watch_s=settings.watch_s)
+    answers = Reading(
+        store,
+        events,
+        writer.reveal,
+        followed.informer.reached,
+        now=service.clock.now,
+        watch_s=settings.watch_s,
+    )
+    store.reader, events.reader = Readers(answers.reader, teller), answers.event_reader
+    event_writer = EventWriter(
+        service.bus, work, events, lambda name: _namespace(store, name), event_reading.reached, service.clock.now
+    )
+    measuring = Measuring(store, service.clock.now)
     instruments = Instruments(service.metrics)
     instruments.follow(lambda: answers.watches, lambda: store.position)
     api = Api(
@@ -91,9 +117,11 @@ async def main(service: Service[KubeApiSettings]) -> None:
         catalogue=definitions.served,
         reading=answers,
         instruments=instruments,
+        measuring=measuring,
         changing=Changing(
             writer,
             work,
+            event_writer,
             Binding(
                 service.bus,
                 service.session,
@@ -117,6 +145,9 @@ async def main(service: Service[KubeApiSettings]) -> None:
         # what is described of built-in kinds is kept: nobody waits for it later
         await anyio.to_thread.run_sync(OpenApi(Catalogue.of(())).index, media.JSON)
         await followed.informer.synced()
+        tasks.start_soon(event_reading.run)
+        await service.bus.subscribe(subjects.ALL_USAGE, measuring.hear)
+        await event_reading.listed()
         tasks.start_soon(door.admit)
         tasks.start_soon(keys.keep_fresh, door.ask_anew)
         service.health.set_ready(REQUESTS_CHECK, True)
@@ -150,6 +181,11 @@ class _Definitions:
         # of what changed in between, the outcome alone is told: who looks for an event has to know
         gap = self._store.gap
         self._log.info("listed", reason=reason, after=gap.after, to=gap.to)
+
+
+def _namespace(store: Store, name: str) -> Document | None:
+    item = store.item(ObjectKey("namespaces", "", name))
+    return None if item is None else item.moment.document({})
 
 
 def _known(store: Store, key: ObjectKey) -> Known | None:

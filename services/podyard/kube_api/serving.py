@@ -27,10 +27,12 @@ from podyard.kube_api.core.catalogue import Catalogue
 from podyard.kube_api.core.errors import ApiError
 from podyard.kube_api.core.media import Page
 from podyard.kube_api.core.openapi import OpenApi
+from podyard.kube_api.core.order import METRICS
 from podyard.kube_api.core.paths import Asked
 from podyard.kube_api.core.served import Served
 from podyard.kube_api.instruments import Instruments
 from podyard.kube_api.large import LargeWork
+from podyard.kube_api.measuring import Measuring
 from podyard.kube_api.reading import Reading, Stream
 from podyard.kube_api.writing import Options, Outcome
 from podyard.objects.documents import Document, mapping
@@ -54,8 +56,6 @@ PIECE_BYTES: Final = 256 * 1024
 CHANGES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 _HEADERS: Final = {"Cache-Control": "no-cache, private"}
 
-_ELSEWHERE: Final = {"events": "events are not served here: `podyard get events` shows them"}
-_ELSEWHERE_METRICS: Final = "metrics are not served here: `podyard get nodes` says how full nodes are"
 
 Query = Mapping[str, list[str]]
 
@@ -72,6 +72,7 @@ class Api:
         reading: Reading,
         changing: Changing,
         work: LargeWork,
+        measuring: Measuring,
         instruments: Instruments,
         health: Health,
         version: Document,
@@ -92,6 +93,7 @@ class Api:
         self._reading = reading
         self._changing = changing
         self._work = work
+        self._measuring = measuring
         self._instruments = instruments
         self._health = health
         self._version = version
@@ -197,6 +199,8 @@ class Api:
             raise ApiError(504, "Timeout", f"the request took longer than {self._request_s:g} s", retry_after_s=1)
         shows_values = self._access.may_see_values(identity)
         accept = request.headers.get("accept", "")
+        if served.group == METRICS:
+            return await _page(request, self._measuring.page(served, asked, query, accept))
         if asked.verb == "watch":
             stream = await self._reading.watch(served, asked, query, accept, identity.user, shows_values=shows_values)
             return _Streaming(stream, request.state.connection)
@@ -236,8 +240,6 @@ class Api:
             raise paths.nowhere()
         if asked.namespace and not served.namespaced:
             raise paths.nowhere()
-        if served.stored is None and served.resource != BINDINGS and not access.is_question(served.resource):
-            raise ApiError(501, "NotImplemented", _ELSEWHERE.get(served.resource, _ELSEWHERE_METRICS))
         return served
 
     async def _change(

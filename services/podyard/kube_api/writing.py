@@ -162,7 +162,7 @@ class Writer:
             known = await self._shown(served, key, options.who)
             shown = versions.shown(known.document, served)
             wanted = await self._work.do(known.size + size, lambda shown=shown: change(shown))
-            _check_version(served, key, wanted, known.document)
+            check_version(served, key, wanted, known.document)
             wanted = versions.stored(wanted, served)
             if manner == "status":
                 wanted = self._with_status(served, key, wanted, known)
@@ -218,11 +218,7 @@ class Writer:
         :raises ApiError: 404, it is not there; 409, it is another one
         """
         known = self._found(served, key)
-        metadata = known.document["metadata"]
-        if uid and uid != metadata.get("uid"):
-            raise _precondition(served, key, "UID", uid, str(metadata.get("uid")))
-        if version and version != metadata.get("resourceVersion"):
-            raise _precondition(served, key, "ResourceVersion", version, str(metadata.get("resourceVersion")))
+        check_preconditions(served, key, known.document, uid=uid, version=version)
         return known
 
     async def evict(self, served: Served, key: ObjectKey, *, uid: str, grace_s: int | None, options: Options) -> None:
@@ -347,7 +343,7 @@ def _rehearsed(result: ObjectResult, request: ApplyRequest) -> Document:
     return msgspec.json.decode(request.objects[0])  # it stays as it is, or its values are nobody's business
 
 
-def _check_version(served: Served, key: ObjectKey, wanted: Document, now: Document) -> None:
+def check_version(served: Served, key: ObjectKey, wanted: Document, now: Document) -> None:
     """
     :raises ApiError: 409, if the object is not of the version that was read
     """
@@ -363,6 +359,21 @@ def _check_version(served: Served, key: ObjectKey, wanted: Document, now: Docume
     uid = metadata.get("uid")
     if uid and uid != there.get("uid"):
         raise _precondition(served, key, "UID", str(uid), str(there.get("uid")))
+
+
+def check_preconditions(served: Served, key: ObjectKey, now: Document, *, uid: str, version: str) -> None:
+    """
+    :param uid: the one that is meant; empty: whichever is there
+    :param version: the resourceVersion that is meant; empty: any
+    :raises ApiError: 409, another one is there
+    """
+    metadata = mapping(now, "metadata")
+    for what, given, found in (
+        ("UID", uid, metadata.get("uid")),
+        ("ResourceVersion", version, metadata.get("resourceVersion")),
+    ):
+        if given and given != found:
+            raise _precondition(served, key, what, given, str(found))
 
 
 def _precondition(served: Served, key: ObjectKey, what: str, given: str, found: str) -> ApiError:

@@ -174,7 +174,7 @@ class HostLink:
                 self._service.log.warning("what a pod uses is not known", reason=why)
         self._unread = found.unread
         self._watch(found.memory)
-        return Measured(found.summary, found.cpu.node, found.cpu.pods)
+        return Measured(found.summary, found.cpu.node, found.cpu.pods, found.cpu.containers, found.cpu.window_s)
 
     def _watch(self, memory: Memory) -> None:
         if self._notifier is None:

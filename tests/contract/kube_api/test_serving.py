@@ -234,7 +234,7 @@ async def test_a_definition_is_established_with_the_answer_and_its_kind_served(c
         ("GET", f"{NAMESPACE}/configmaps?labelSelector=%21%21", b"", 400),
         ("GET", "/api/v1/ponds", b"", 404),
         ("GET", "/api/v1/namespaces/default/pods/p/log", b"", 501),
-        ("GET", "/apis/metrics.k8s.io/v1beta1/nodes", b"", 501),
+        ("GET", "/apis/metrics.k8s.io/v1beta1/nodes?includeObject=Some", b"", 400),
         ("PUT", "/api/v1/nodes", b"{}", 405),
         ("GET", f"{NAMESPACE}/configmaps?" + "&".join(f"a{at}=1" for at in range(400)), b"", 400),
     ],

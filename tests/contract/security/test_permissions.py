@@ -124,7 +124,7 @@ RACK1_LEASE: Final = next(subject for subject in RACK1.publishes if subject.star
 
 MAY: Final[dict[str, set[str]]] = {
     "api": OBJECTS | USAGES | reading("CLUSTER") | WORDS | dead("api"),
-    "kube_api": ASKING | REVEAL | BIND | reading("CLUSTER") | WORDS | dead("kube_api"),
+    "kube_api": ASKING | REVEAL | BIND | reading("CLUSTER", "DECISIONS", "K8SEVENTS") | WORDS | dead("kube_api"),
     "queue": NOMINATIONS | DECISIONS | REQUEUES | PURGE_DECISIONS | reading("CLUSTER", "DECISIONS") | leading("queue")
     | WORDS | dead("queue"),
     "scheduler": SCHEDULING | BIND | DECISIONS | PODS | reading("CLUSTER") | WORDS | dead("scheduler"),
@@ -153,7 +153,7 @@ PROBES: Final = sorted(
 ASKED: Final = {"svc.agents.node-1.preview", "svc.agents.node-2.preview"}
 LISTENING: Final[dict[str, set[str]]] = {
     "api": {"svc.objects.apply", "svc.objects.apply.*", "svc.objects.reveal", "$SRV.PING"},
-    "kube_api": {"$SRV.PING"},
+    "kube_api": {"usage.*", "$SRV.PING"},
     "queue": {"svc.queue.pop", "svc.queue.*", "events.>", "leases.queue", "$SRV.PING"},
     "scheduler": {"svc.scheduler.would", "$SRV.PING"},
     "binder": {"svc.binder.bind", "leases.binder", "$SRV.PING"},

@@ -1,6 +1,7 @@
 """A stage for the descheduler's core: the CLUSTER stream, of which a listing sees what lies in it, and
 evictions that the test answers."""
 
+from podyard.cluster.usages import Heard
 from podyard.cluster.view import ClusterView
 from podyard.descheduler.core.descheduler import Descheduler
 from podyard.descheduler.core.effects import Ask, Effect, Evict, List, Query, Remember
@@ -8,7 +9,6 @@ from podyard.descheduler.core.evictions import EvictionDone, EvictionResult
 from podyard.descheduler.core.framework import Plugin
 from podyard.descheduler.core.measured import Sample
 from podyard.descheduler.core.messages import EvictionAnswered, Listed, Message, NotListed, Queried, Tick
-from podyard.descheduler.core.node_usage import Heard
 from podyard.descheduler.core.policy import Policy
 from podyard.proto.moves import MoveRecord
 from podyard.proto.placement import BoundPod

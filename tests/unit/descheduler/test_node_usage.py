@@ -3,9 +3,10 @@
 import msgspec
 import pytest
 
+from podyard.cluster.usages import MOST_BYTES, Heard, Usages
 from podyard.descheduler.core import loading
 from podyard.descheduler.core.effects import CycleEnded, Evict, List
-from podyard.descheduler.core.node_usage import HEARD_WITHIN_S, MOST_BYTES, Heard, Usages
+from podyard.descheduler.core.node_usage import HEARD_WITHIN_S
 from podyard.descheduler.core.policy import Policy
 from podyard.descheduler.core.registry import by_name
 from podyard.proto.signals import ContainerUsage, NodeUsage, PodUsage

@@ -6,7 +6,6 @@ import pytest
 from podyard.node_agent.core import effects
 from podyard.node_agent.core import node_facts as facts
 from podyard.node_agent.core.messages import Listed, StoredStatus
-from podyard.node_agent.core.readings import shares
 from podyard.node_agent.core.selection import Selection
 from podyard.proto.facts import Condition, NodeStatusFact
 from podyard.proto.signals import AskedOfNode, Failing, NodeSignals, NodeUsage, PodUsage, SignalValue
@@ -403,21 +402,6 @@ def test_signals_of_no_node_are_told_and_those_of_another_agent_s_are_not(playin
     assert (told.about.name, told.reason) == ("elsewhere", "UnknownSignal")
     playing.node_seen(node("other", annotations={"podyard.io/agent": "external"}), (), 100.0)
     assert playing.observe(signals(LOW, node="other"), 100.0) == []
-
-
-@pytest.mark.parametrize(
-    ("total", "weights", "parts"),
-    [
-        (10, [1], [10]),
-        (10, [0, 0], [5, 5]),
-        (11, [0, 0], [6, 5]),
-        (10, [1, 4], [2, 8]),
-        (0, [1, 2], [0, 0]),
-        (5, [], []),
-    ],
-)
-def test_shares(total: int, weights: list[int], parts: list[int]):
-    assert shares(total, weights) == parts
 
 
 def test_a_node_that_must_evict_says_how_old_what_it_goes_by_is():

@@ -94,7 +94,7 @@ def test_a_long_reason_is_cut_as_the_scheduler_cuts_it() -> None:
 def test_a_pod_tells_that_its_controller_made_it(kind: str, resource: str, controller: str) -> None:
     owner = {"kind": kind, "name": "web", "uid": "owner", "controller": True}
     made = {"ownerReferences": [owner], "creationTimestamp": times.rfc3339(AT)}
-    (event,) = events.created(objects.typed_pod("web-x", metadata=made))
+    (event,) = events.created(objects.typed_pod("web-x", metadata=made).metadata)
     assert told(event) == ("Normal", "SuccessfulCreate", "Created pod: web-x", AT, 1)
     assert (event.regarding, event.controller) == (
         ObjectRef(resource=resource, namespace="default", name="web", uid="owner"),
@@ -105,15 +105,15 @@ def test_a_pod_tells_that_its_controller_made_it(kind: str, resource: str, contr
 def test_a_stateful_set_has_words_of_its_own() -> None:
     owner = {"kind": "StatefulSet", "name": "db", "uid": "owner", "controller": True}
     made = {"ownerReferences": [owner], "creationTimestamp": times.rfc3339(AT)}
-    (event,) = events.created(objects.typed_pod("db-0", metadata=made))
+    (event,) = events.created(objects.typed_pod("db-0", metadata=made).metadata)
     assert event.message == "Create Pod db-0 in StatefulSet db successful"
 
 
 def test_of_pods_that_others_make_it_does_not() -> None:
     owner = {"kind": "Operator", "name": "db", "uid": "owner", "controller": True}
     made = {"ownerReferences": [owner], "creationTimestamp": times.rfc3339(AT)}
-    assert list(events.created(objects.typed_pod("db-0", metadata=made))) == []
-    assert list(events.created(objects.typed_pod("alone"))) == []
+    assert list(events.created(objects.typed_pod("db-0", metadata=made).metadata)) == []
+    assert list(events.created(objects.typed_pod("alone").metadata)) == []
 
 
 def test_a_pod_that_is_deleted_has_its_containers_stopped() -> None:
@@ -133,7 +133,7 @@ def test_what_was_stored_in_the_same_second_tells_the_time(stored_at: float, at:
     assert event.at == AT + at
     owner = {"kind": "ReplicaSet", "name": "web", "uid": "owner", "controller": True}
     made = {"ownerReferences": [owner], "creationTimestamp": times.rfc3339(AT)}
-    (event,) = events.created(objects.typed_pod("web-x", metadata=made), AT + stored_at)
+    (event,) = events.created(objects.typed_pod("web-x", metadata=made).metadata, AT + stored_at)
     assert event.at == AT + at
 
 
@@ -215,6 +215,12 @@ def test_many_pods_of_one_controller_are_told_as_a_recorder_would() -> None:
 
 def test_ten_minutes_apart_they_are_told_one_by_one() -> None:
     assert len(events.combined([made(number, number * 601.0) for number in range(20)])) == 20
+
+
+def test_groups_are_remembered_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "MOST_GROUPS", 2)
+    found = events.combined([made(number, number, owner=str(number % 3)) for number in range(60)])
+    assert len(found) == 60
 
 
 def test_the_events_of_a_pod_are_in_the_order_of_time() -> None:

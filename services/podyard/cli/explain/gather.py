@@ -119,7 +119,7 @@ def _together(
         requeues=messages("requeues"),
         placements=messages("placement"),
         statuses=messages("status"),
-        events=messages("events"),
+        events=[event for event in messages("events") if not event.deleted],
         queue=queue,
     )
 

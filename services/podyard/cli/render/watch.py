@@ -144,7 +144,7 @@ def event(record: K8sEvent) -> Line:
     """A Kubernetes-like event."""
     about = record.regarding
     full = names.of_resource(about.resource, about.name)
-    repeated = f"  ({record.count} times)" if record.count > 1 else ""
+    repeated = "  (deleted)" if record.deleted else f"  ({record.count} times)" if record.count > 1 else ""
     return Line(
         at=record.at,
         kind="event",

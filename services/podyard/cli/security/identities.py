@@ -109,8 +109,9 @@ def core() -> tuple[Identity, ...]:
                 subjects.OBJECTS_EVICT,
                 subjects.OBJECTS_REVEAL,
                 subjects.BINDER_BIND,
-                *_reading("CLUSTER"),
+                *_reading("CLUSTER", "DECISIONS", "K8SEVENTS"),
             ),
+            subscribes=(subjects.ALL_USAGE,),
         ),
         _service(
             "queue",

@@ -14,6 +14,7 @@ allows.
 from collections.abc import Mapping
 from typing import Final
 
+from podyard.cluster.usages import Heard
 from podyard.cluster.view import ClusterView
 from podyard.descheduler.core import cycle, loading, moves, queries, state
 from podyard.descheduler.core.advice import Advisor, Profiles
@@ -36,7 +37,7 @@ from podyard.descheduler.core.messages import (
 )
 from podyard.descheduler.core.metrics_providers import wants_kubernetes
 from podyard.descheduler.core.moves import Moves
-from podyard.descheduler.core.node_usage import HEARD_WITHIN_S, Heard, metrics
+from podyard.descheduler.core.node_usage import HEARD_WITHIN_S, metrics
 from podyard.descheduler.core.policy import Policy
 from podyard.descheduler.core.triggers import TO_ALL, Triggers
 from podyard.framework.status import described

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from podyard.cluster.changes import Change
+from podyard.cluster.usages import Heard
 from podyard.cluster.view import ClusterView
 from podyard.descheduler.core.evictions import EvictionResult
 from podyard.descheduler.core.measured import QueryResult
-from podyard.descheduler.core.node_usage import Heard
 from podyard.proto.moves import MoveRecord
 
 

@@ -16,6 +16,7 @@ What there is:
 Reading:
 
 - `items`  one version of an object, and the step from one to the next
+- `shelves`  the objects of one resource, in order
 - `store`  all objects as of one position, fed as an informer feeds a view
 - `relisting`  steps out of differences: of one message, of a listing anew
 - `history`  what changed lately
@@ -27,6 +28,12 @@ Reading:
 - `zero_values`  what Go writes of a status although it is zero
 - `tabling`, `columns`, `document_cells`  the same as a table
 - `json_paths`  JSONPath, as definitions of custom resources use it
+
+Events and usage:
+
+- `event_store`, `event_telling`  all events; those that are told from what is stored
+- `event_forms`, `event_rules`  events in their two groups; what a client may write as one
+- `metering`  what nodes and pods use
 
 Writing:
 

@@ -14,6 +14,7 @@ from functools import cache
 from typing import Final
 
 from podyard.kube_api.core import autoscalers
+from podyard.kube_api.core.event_rules import EVENT, NEW_EVENT
 from podyard.kube_api.core.order import METRICS
 from podyard.kube_api.core.served import Served, Subresource
 from podyard.objects import api_types, kinds
@@ -58,9 +59,6 @@ READ_AND_CHANGED: Final = ("get", "patch", "update")
 
 _CREATED: Final = ("create",)
 
-_EVENT_VERBS: Final = ("create", "get", "list", "patch", "watch")
-"""Recorders create events and patch a series. Nothing deletes them: they pass."""
-
 _METRIC_VERBS: Final = ("get", "list")
 
 _ASKED: Final = frozenset(
@@ -70,7 +68,6 @@ _ASKED: Final = frozenset(
         ("authentication.k8s.io", "TokenReview"),
     )
 )
-_EVENT: Final = "Event"
 
 SCALE: Final = Subresource("scale", "Scale", "autoscaling", "v1", READ_AND_CHANGED, "api.autoscaling.v1.Scale")
 """The same of whatever has replicas."""
@@ -103,8 +100,9 @@ def _of_table() -> Iterator[Served]:
             kind = stored[autoscalers.V2, one.kind]
         if kind is not None:
             yield _stored(one, kind)
-        elif one.kind == _EVENT:
-            yield _answered(one, _EVENT_VERBS)._replace(short_names=("ev",))
+        elif one.kind == EVENT.kind:
+            kind = EVENT if one.group == EVENT.group else NEW_EVENT
+            yield _answered(one, _verbs(one))._replace(short_names=kind.short_names, stored=kind)
         elif (one.group, one.kind) in _ASKED or one.kind == _BINDING.kind:
             yield _answered(one, _CREATED)
     yield _metric("nodes", "NodeMetrics", namespaced=False)
@@ -138,9 +136,13 @@ def _answered(one: api_types.ServedKind, verbs: tuple[str, ...]) -> Served:
     )
 
 
+def _verbs(one: api_types.ServedKind) -> tuple[str, ...]:
+    return tuple(sorted(verb for method in one.verbs for verb in _VERBS[method]))
+
+
 def _stored(one: api_types.ServedKind, kind: kinds.Kind) -> Served:
     served = [_subresource(one, name) for name in one.subresources]
-    return _answered(one, tuple(sorted(verb for method in one.verbs for verb in _VERBS[method])))._replace(
+    return _answered(one, _verbs(one))._replace(
         short_names=kind.short_names,
         categories=_categories(one),
         subresources=tuple(found for found in served if found is not None),

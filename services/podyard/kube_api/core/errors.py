@@ -10,6 +10,8 @@ from typing import Any, Final, NamedTuple
 from podyard.objects.documents import Document
 
 INVALID: Final = "Invalid"
+RETRY_AFTER_S: Final = 1
+"""After which a version that is not there yet may be asked for again."""
 
 
 class Cause(NamedTuple):
@@ -111,6 +113,18 @@ def too_many_requests(why: str) -> ApiError:
 def expired(message: str) -> ApiError:
     """What happened since then is not known any more. Source: NewResourceExpired."""
     return ApiError(410, "Expired", message)
+
+
+def too_large(version: int, position: int) -> ApiError:
+    """Nobody has come to that version yet. Source: apiserver v0.36.2, pkg/storage/errors.go,
+    NewTooLargeResourceVersionError."""
+    return ApiError(
+        504,
+        "Timeout",
+        f"Timeout: Too large resource version: {version}, current: {position}",
+        causes=[Cause("ResourceVersionTooLarge", "Too large resource version")],
+        retry_after_s=RETRY_AFTER_S,
+    )
 
 
 def invalid(kind: str, group: str, name: str, causes: Sequence[Cause]) -> ApiError:

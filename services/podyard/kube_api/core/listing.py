@@ -19,17 +19,16 @@ import msgspec
 from podyard.kube_api.core.errors import ApiError, Cause, bad_request, expired, invalid
 from podyard.kube_api.core.forms import Page
 from podyard.kube_api.core.items import Item
+from podyard.kube_api.core.media import META_GROUP
 from podyard.kube_api.core.selecting import ALL, Selection
-from podyard.kube_api.core.store import Scope, Source
+from podyard.kube_api.core.shelves import Scope
+from podyard.kube_api.core.store import Source
 from podyard.objects.documents import Document
 
 EXACT: Final = "Exact"
 NOT_OLDER: Final = "NotOlderThan"
-META_GROUP: Final = "meta.k8s.io"
-META_VERSION: Final = "meta.k8s.io/v1"
 
-RETRY_AFTER_S: Final = 1
-"""After which a version that is not there yet may be asked for again."""
+META_VERSION: Final = "meta.k8s.io/v1"
 
 _LATEST: Final = -1
 """The version in a token that goes on with what there is."""
@@ -142,17 +141,6 @@ def unknown_match(match: str, known: Iterable[str]) -> Cause:
     )
 
 
-def too_large(version: int, position: int) -> ApiError:
-    """A version that this reader has not come to. Whoever can wait, waits before it asks."""
-    return ApiError(
-        504,
-        "Timeout",
-        f"Timeout: Too large resource version: {version}, current: {position}",
-        causes=[Cause("ResourceVersionTooLarge", "Too large resource version")],
-        retry_after_s=RETRY_AFTER_S,
-    )
-
-
 def needed_position(options: ListOptions) -> int:
     """The position that a store must have come to before these parameters can be answered: `version` of a
     list, of a watch with what there is.
@@ -176,7 +164,7 @@ def list_of(store: Source, scope: Scope, options: ListOptions, selection: Select
     asked = parse_version(options.version)
     position = store.position
     if asked > position:
-        raise too_large(asked, position)
+        raise store.ahead(asked)
     exact = options.match == EXACT or (not options.match and options.limit > 0 and asked > 0)
     if not exact:
         return _page(store, scope, options.limit, selection, position, store.items(scope))
@@ -192,7 +180,7 @@ def _continued(store: Source, scope: Scope, options: ListOptions, selection: Sel
     start = f"{scope.namespace}/{token.start}" if scope.namespace else token.start
     at = store.position if token.at < 0 else token.at
     if at > store.position:
-        raise too_large(at, store.position)
+        raise store.ahead(at)
     if not store.history.reaches(scope.resource, at):
         raise _ContinueExpired(_encoded(_LATEST, token.start))
     return _page(store, scope, options.limit, selection, at, store.items_at(scope, at, start=start))

@@ -10,6 +10,9 @@ from typing import Final, NamedTuple
 from podyard.kube_api.core.errors import ApiError
 
 JSON: Final = "application/json"
+META_GROUP: Final = "meta.k8s.io"
+TABLE: Final = "Table"
+PARTIAL: Final = ("PartialObjectMetadata", "PartialObjectMetadataList")
 LONGEST_ACCEPT: Final = 4096
 """Characters of the header; the longest of a client that is known has 300."""
 
@@ -69,6 +72,23 @@ def not_acceptable(media_types: Sequence[str]) -> ApiError:
     """Source: negotiation/errors.go, errNotAcceptable."""
     listed = ", ".join(media_types)
     return ApiError(406, "NotAcceptable", f"only the following media types are accepted: {listed}")
+
+
+def form(accept: str) -> tuple[str, str]:
+    """How a client takes objects: empty for whole ones, `TABLE`, or one of `PARTIAL`; and the media type of
+    that.
+
+    :raises ApiError: 406, it takes nothing that is served
+    """
+    for clause in clauses(accept):
+        if not clause.takes(JSON):
+            continue
+        wanted, group, version = (clause.parameters.get(name, "") for name in ("as", "g", "v"))
+        if not wanted:
+            return "", JSON
+        if group == META_GROUP and version == "v1" and wanted in (TABLE, *PARTIAL):
+            return wanted, f"{JSON};as={wanted};v=v1;g={META_GROUP}"
+    raise not_acceptable((JSON,))
 
 
 class Page(NamedTuple):

@@ -1,5 +1,6 @@
 """What the api answers about an object, as the Kubernetes API's refusals. Pure."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from podyard.kube_api.core import errors
@@ -12,7 +13,7 @@ ONE_BUDGET: Final = "DisruptionBudget"
 """Reason of the cause that names a budget. Source: policy/v1, DisruptionBudgetCause."""
 _ALREADY_EXISTS: Final = "AlreadyExists"
 _CONFLICT: Final = "Conflict"
-_NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
+NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
 
 
 def refusal(result: ObjectResult, *, kind: str, group: str, resource: str, name: str) -> ApiError:
@@ -32,15 +33,20 @@ def refusal(result: ObjectResult, *, kind: str, group: str, resource: str, name:
     if result.unclear:
         return ApiError(504, "Timeout", result.message, retry_after_s=UNCLEAR_RETRY_S)
     if result.errors:
-        return _faulty(result, kind=kind, group=group, resource=resource, name=name)
+        return faulty(result.errors, kind=kind, group=group, resource=resource, name=name, namespace=result.namespace)
     return ApiError(503, "ServiceUnavailable", result.message, retry_after_s=UNCLEAR_RETRY_S)
 
 
-def _faulty(result: ObjectResult, *, kind: str, group: str, resource: str, name: str) -> ApiError:
-    faults = result.errors
-    ending = next((one for one in faults if one.type == _NAMESPACE_TERMINATING), None)
+def faulty(
+    faults: Sequence[FieldError], *, kind: str, group: str, resource: str, name: str, namespace: str
+) -> ApiError:
+    """What is wrong with an object.
+
+    :param faults: at least one
+    """
+    ending = next((one for one in faults if one.type == NAMESPACE_TERMINATING), None)
     if ending is not None:
-        cause = Cause(ending.type, f"namespace {result.namespace} is being terminated", ending.field)
+        cause = Cause(ending.type, f"namespace {namespace} is being terminated", ending.field)
         return _forbidden(resource, group, name, ending.detail, (cause,))
     unknown = [one for one in faults if one.type == "UnknownField"]
     if unknown:

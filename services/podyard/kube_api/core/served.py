@@ -42,8 +42,8 @@ class Served(NamedTuple):
     definition: str | None = None
     """Its type, in `api_types`; None: custom, or of a group that Kubernetes' own document does not have."""
     stored: Kind | None = None
-    """The kind under which its objects are stored; None if none are: events, metrics, questions. Of a custom
-    kind it is that of the version that stores: objects of the others differ from it in their apiVersion
+    """The kind under which its objects are stored; None if none are: metrics, questions. Of a custom kind it
+    is that of the version that stores: objects of the others differ from it in their apiVersion
     alone."""
     columns: tuple[Document, ...] = ()
     """Of a custom kind: its additionalPrinterColumns as they are written."""
@@ -61,6 +61,11 @@ class Served(NamedTuple):
     def custom(self) -> bool:
         """Whether a CustomResourceDefinition made it."""
         return self.stored is not None and self.stored.custom
+
+    @property
+    def is_events(self) -> bool:
+        """Whether it is one of the two groups of events, which lie in a stream of their own."""
+        return self.resource == "events" and self.group in ("", "events.k8s.io")
 
     def subresource(self, name: str) -> Subresource | None:
         """The one of that name."""

@@ -9,19 +9,20 @@ Follow the bindings themselves, not the records of commits: a binding's sequence
 lists it later.
 """
 
-from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from podyard.cluster.changes import Change, Delivered, Effect
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.view import ClusterView
-from podyard.kube_api.core import relisting
+from podyard.kube_api.core import errors, relisting
 from podyard.kube_api.core.definitions import Defined, Definitions
+from podyard.kube_api.core.errors import ApiError
 from podyard.kube_api.core.history import HISTORY_BYTES, Gap, History
 from podyard.kube_api.core.items import Content, Item, Step, path_of
 from podyard.kube_api.core.relisting import Difference, Places
+from podyard.kube_api.core.shelves import EMPTY, Scope, Shelf
 from podyard.objects.extensions import DEFINITIONS
 from podyard.objects.quotas import QUOTAS
 from podyard.proto import subjects
@@ -50,13 +51,24 @@ class Reader(Protocol):
         ...
 
 
-class Scope(NamedTuple):
-    """Where objects are looked for."""
+class Readers:
+    """Several, told one after the other."""
 
-    resource: str
-    """Plural of a core kind, or `<plural>.<version>.<group>`."""
-    namespace: str = ""
-    """Empty: all of them, and what is in none."""
+    def __init__(self, *readers: Reader) -> None:
+        self._readers = readers
+
+    def offer(self, steps: Sequence[Step]) -> None:
+        """As of a reader; so the others."""
+        for reader in self._readers:
+            reader.offer(steps)
+
+    def missed(self, gap: Gap) -> None:
+        for reader in self._readers:
+            reader.missed(gap)
+
+    def forgotten(self, position: int) -> None:
+        for reader in self._readers:
+            reader.forgotten(position)
 
 
 class Source(Protocol):
@@ -67,31 +79,9 @@ class Source(Protocol):
     def position(self) -> int: ...
     @property
     def history(self) -> History: ...
+    def ahead(self, version: int) -> ApiError: ...
     def items(self, scope: Scope, *, start: str = "") -> Iterable[Item]: ...
     def items_at(self, scope: Scope, version: int, *, start: str = "") -> Sequence[Item]: ...
-
-
-class _Shelf:
-    """The objects of one resource."""
-
-    __slots__ = ("items", "paths")
-
-    def __init__(self) -> None:
-        self.items: dict[str, Item] = {}
-        self.paths: list[str] = []
-        """In order."""
-
-    def put(self, item: Item) -> None:
-        if item.path not in self.items:
-            insort(self.paths, item.path)
-        self.items[item.path] = item
-
-    def remove(self, path: str) -> None:
-        if self.items.pop(path, None) is not None:
-            del self.paths[bisect_left(self.paths, path)]
-
-
-_EMPTY: Final = _Shelf()
 
 
 class Store:
@@ -108,7 +98,7 @@ class Store:
         self.gap = Gap(0, 0)
         """Of the last listing: what happened in it is known by its outcome alone."""
         self._definitions = Definitions()
-        self._shelves: dict[str, _Shelf] = {}
+        self._shelves: dict[str, Shelf] = {}
         self._listed = False
         self._places: Places | None = None
         """While a listing is under way: what it says of bindings."""
@@ -133,28 +123,20 @@ class Store:
 
         :param start: the first path that may be among them
         """
-        shelf = self._shelf(scope.resource)
-        begin, end = _range(shelf.paths, scope.namespace, start)
-        items = shelf.items
-        return (items[shelf.paths[at]] for at in range(begin, end))
+        return self._shelf(scope.resource).between(scope.namespace, start)
 
     def items_at(self, scope: Scope, version: int, *, start: str = "") -> list[Item]:
         """The objects as they were at a version that the history reaches, in order."""
-        shelf = self._shelf(scope.resource)
         before = self.history.before(scope.resource, version)
-        if not before:
-            return list(self.items(scope, start=start))
-        begin, end = _range(shelf.paths, scope.namespace, start)
-        paths = [path for path in shelf.paths[begin:end] if before.get(path, shelf) is not None]
-        back = [path for path, item in before.items() if item is not None and path not in shelf.items]
-        if back:
-            back.sort()
-            begin, end = _range(back, scope.namespace, start)
-            paths = sorted((*paths, *back[begin:end]))
-        return [before.get(path) or shelf.items[path] for path in paths]
+        return self._shelf(scope.resource).as_before(before, scope.namespace, start)
 
-    def _shelf(self, resource: str) -> _Shelf:
-        return self._shelves.get(resource, _EMPTY)
+    def ahead(self, version: int) -> ApiError:
+        """Why a version that was asked for cannot be answered: it is not there yet. Whoever can wait, waits
+        before he asks."""
+        return errors.too_large(version, self.position)
+
+    def _shelf(self, resource: str) -> Shelf:
+        return self._shelves.get(resource, EMPTY)
 
     # Folding
 
@@ -230,11 +212,11 @@ class Store:
             self.reader.offer(steps)
         return changes
 
-    def _relist(self, old: dict[str, _Shelf], places: Places, gap: Gap) -> Iterator[Difference]:
+    def _relist(self, old: dict[str, Shelf], places: Places, gap: Gap) -> Iterator[Difference]:
         """Make the shelves anew, and say where they differ from the old ones. What is the same keeps its
         version."""
         for resource in self.objects.documents.resources:
-            shelf, known = self._shelves.setdefault(resource, _Shelf()), old.get(resource, _EMPTY)
+            shelf, known = self._shelves.setdefault(resource, Shelf()), old.get(resource, EMPTY)
             for key, stored in self.objects.documents.living(resource, places.keys):
                 moment = self._completed(self.objects.moment_of(key, stored))
                 path = path_of(key)
@@ -289,7 +271,7 @@ class Store:
             differences.append(Difference(key.resource, path, before, after))
         steps = relisting.in_order(differences, Gap(sequence - 1, sequence)) or []
         for step in steps:
-            shelf = self._shelves.setdefault(step.resource, _Shelf())
+            shelf = self._shelves.setdefault(step.resource, Shelf())
             if step.after is None:
                 shelf.remove(step.path)
             else:
@@ -315,12 +297,3 @@ def _touched(about: ObjectKey | None, changes: Sequence[Change]) -> Iterator[Obj
     for change in changes:
         if change.resource in (subjects.PODS, subjects.NODES):
             yield ObjectKey(*change.key)
-
-
-def _range(paths: Sequence[str], namespace: str, start: str) -> tuple[int, int]:
-    """Where the paths of a namespace begin and end, from `start` on."""
-    begin, end = start, len(paths)
-    if namespace:
-        begin = max(start, f"{namespace}/")
-        end = bisect_left(paths, f"{namespace}0")  # the character after the slash
-    return min(bisect_left(paths, begin), end), end

@@ -71,6 +71,16 @@ def _custom(one: Document) -> CustomColumn:
         return CustomColumn(column, None)
 
 
+def check_include(include: str) -> None:
+    """
+    :raises ApiError: `includeObject` is none of the words there are
+    """
+    if include not in ("", NOTHING, METADATA, OBJECT):
+        allowed = f'supported values: "{METADATA}", "{NOTHING}", "{OBJECT}", ""'
+        told = f'includeObject: Unsupported value: "{include[:100]}": {allowed}'
+        raise bad_request(f"Unable to convert to Table as requested: {told}")
+
+
 class Table:
     """Objects as rows of a table."""
 
@@ -90,10 +100,7 @@ class Table:
         :param custom: of a custom kind the columns of its definition
         :raises ApiError: for another word
         """
-        if include not in ("", NOTHING, METADATA, OBJECT):
-            allowed = f'supported values: "{METADATA}", "{NOTHING}", "{OBJECT}", ""'
-            told = f'includeObject: Unsupported value: "{include[:100]}": {allowed}'
-            raise bad_request(f"Unable to convert to Table as requested: {told}")
+        check_include(include)
         self.key = f"table {api_version} {kind.kind} {include}"
         self._bodies = bodies
         self._include = include or METADATA

@@ -21,7 +21,8 @@ from podyard.kube_api.core.history import Gap
 from podyard.kube_api.core.items import Item, Step
 from podyard.kube_api.core.listing import NOT_OLDER, ListOptions
 from podyard.kube_api.core.selecting import ALL, Selection
-from podyard.kube_api.core.store import Scope, Source
+from podyard.kube_api.core.shelves import Scope
+from podyard.kube_api.core.store import Source
 
 QUEUE_BYTES: Final = 8 * 1024 * 1024
 """Of what one watcher was told and has not taken."""
@@ -245,7 +246,7 @@ class Watchers:
         after = position
         if settled.send_initial:
             if asked > position:
-                fault = listing.too_large(asked, position)
+                fault = self._store.ahead(asked)
             else:
                 mark = _Mark(position, initial_end=True) if settled.bookmarks else None
                 items = self._store.items(scope)

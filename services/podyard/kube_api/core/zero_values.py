@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple, cast
 
+from podyard.kube_api.core.event_rules import EVENT
 from podyard.kube_api.core.patching.implied_values import implied
 from podyard.objects import api_types
 from podyard.objects.api_types import LIST
@@ -38,6 +39,8 @@ def fill(document: Document, resource: str) -> Document:
 @cache
 def _shape_of(resource: str) -> _Shape | None:
     """Of the status of a kind; None: it has none, or is nobody's."""
+    if resource == EVENT.resource:
+        return None
     kind = kind_of_resource(resource)
     definition = None if kind.custom else api_types.definition_of(kind.api_version, kind.kind)
     if definition is None:

@@ -7,6 +7,8 @@ So a round stays open until the answer comes; the next one waits
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias, cast
 
+from msgspec.structs import replace
+
 from podyard.node_agent.core import node_facts, readings
 from podyard.node_agent.core.eviction.dialogue import (
     DONE,
@@ -47,7 +49,9 @@ class Host(NamedTuple):
 class HostNode(VirtualNode):
     """State of the node that is the host."""
 
-    __slots__ = ("_active", "_asked", "_dialogue", "_runs", "_unkilled", "_why", "begun_at", "noticed", "ticket")
+    __slots__ = (
+        "_active", "_asked", "_dialogue", "_runs", "_unkilled", "_why", "_window_s", "begun_at", "noticed", "ticket",
+    )  # fmt: skip
 
     def __init__(
         self, name: str, uid: str, config: NodeConfig, stored: NodeStatusFact | None, now: float, *, runs: bool
@@ -67,6 +71,8 @@ class HostNode(VirtualNode):
         """What the round under way asked last."""
         self._unkilled: dict[str, str] = {}
         """Pods that this round could not have ended, and why, by uid."""
+        self._window_s = 0.0
+        """For how long cpu was measured by then."""
         self._why = node_facts.NOTHING_READ
         """Why nothing was read of it so far."""
 
@@ -96,7 +102,7 @@ class HostNode(VirtualNode):
         impossible = readings.impossible(found, self.capacity)
         if impossible:
             return self._go_on(Failed(impossible), now)
-        self.reading, self.read_at = found, now
+        self.reading, self.read_at, self._window_s = found, now, answer.window_s
         return self._go_on(Reading(answer.summary, self._active, now), now)
 
     def close(self) -> None:
@@ -107,7 +113,8 @@ class HostNode(VirtualNode):
 
     def usage(self, now: float) -> NodeUsage | None:
         """As of a virtual node; None before the first reading, too."""
-        return None if self.reading is None else super().usage(now)
+        usage = None if self.reading is None else super().usage(now)
+        return None if usage is None else replace(usage, window_s=self._window_s)
 
     def imagined(self, given: Mapping[str, SignalValue], active: Sequence[Pod], now: float) -> VirtualNode:
         """As of a virtual node, from the last reading."""
@@ -146,18 +153,17 @@ def _as_signals(node: str, measured: Measured, active: Sequence[Pod]) -> NodeSig
         },
         cpu_nanocores=measured.cpu_nanocores,
         pods=tuple(
-            _usage(pod, summary.pods[pod.metadata.uid], measured.pods_cpu.get(pod.metadata.uid, 0))
-            for pod in active
-            if pod.metadata.uid in summary.pods
+            _usage(pod, summary.pods[pod.metadata.uid], measured) for pod in active if pod.metadata.uid in summary.pods
         ),
     )
 
 
-def _usage(pod: Pod, stats: PodStats, cpu_nanocores: int) -> PodUsage:
+def _usage(pod: Pod, stats: PodStats, measured: Measured) -> PodUsage:
+    uid = pod.metadata.uid
     return PodUsage(
         namespace=pod.metadata.namespace,
         name=pod.metadata.name,
-        cpu_nanocores=cpu_nanocores,
+        cpu_nanocores=measured.pods_cpu.get(uid, 0),
         memory_bytes=stats.memory_bytes or 0,
         disk_bytes=stats.ephemeral_bytes or 0,
         inodes=sum(_inodes(one) for one in stats.containers),
@@ -165,6 +171,7 @@ def _usage(pod: Pod, stats: PodStats, cpu_nanocores: int) -> PodUsage:
         containers=tuple(
             ContainerUsage(
                 name=one.name,
+                cpu_nanocores=measured.containers_cpu.get((uid, one.name), 0),
                 memory_bytes=one.memory_bytes or 0,
                 disk_bytes=sum(part.used_bytes or 0 for part in (one.rootfs, one.logs) if part is not None),
                 inodes=_inodes(one),

@@ -75,6 +75,10 @@ class Measured(NamedTuple):
     """Of the host; None: not known yet."""
     pods_cpu: Mapping[str, int] = {}
     """Nanocores by uid."""
+    containers_cpu: Mapping[tuple[str, str], int] = {}
+    """By uid and name."""
+    window_s: float = 0.0
+    """For how long all of these were measured."""
 
 
 class Answered(NamedTuple):

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from podyard.cluster import usages
 from podyard.node_agent.core.eviction import signals as known
 from podyard.node_agent.core.eviction.dialogue import Failed
 from podyard.node_agent.core.eviction.file_systems import Collector
@@ -45,6 +46,7 @@ LASTS: Final = 3
 CHANGE: Final = 0.05
 """Share of an amount by which it has changed if that is worth telling."""
 
+_OF_CONTAINERS: Final[tuple[UsedResource, ...]] = ("memory", "disk", "inodes")
 _MEMORY: Final = "memory.available"
 _DISK: Final = "nodefs.available"
 _OF_NODE: Final[dict[str, tuple[str, UsedResource]]] = {
@@ -471,10 +473,8 @@ def _stats(pod: Pod, usage: PodUsage | None) -> PodStats:
     used = usage if usage is not None else PodUsage(namespace=pod.metadata.namespace, name=pod.metadata.name)
     containers = pod.spec.containers
     weights = [int(of_container(container, "memory")) for container in containers]
-    named = {part.name: part for part in used.containers}
-    own = [named.get(container.name) for container in containers]
-    memory = _parts(used, "memory", own, weights)
-    disk, inodes = _parts(used, "disk", own, weights), _parts(used, "inodes", own, weights)
+    names = [container.name for container in containers]
+    memory, disk, inodes = (usages.of_containers(used, what, names, weights) for what in _OF_CONTAINERS)
     return PodStats(
         memory_bytes=used.in_all("memory"),
         processes=used.processes,
@@ -493,30 +493,3 @@ def _stats(pod: Pod, usage: PodUsage | None) -> PodStats:
         ),
         ephemeral_bytes=used.in_all("disk"),
     )
-
-
-def _parts(
-    pod: PodUsage, resource: UsedResource, own: Sequence[ContainerUsage | None], weights: list[int]
-) -> list[int]:
-    """What each container uses: as said, else its share of what nobody named uses."""
-    field = FIELDS[resource]
-    if not pod.containers and not pod.volumes:
-        return shares(getattr(pod, field), weights)
-    found: list[int] = [0 if part is None else getattr(part, field) for part in own]
-    rest = pod.in_all(resource) - sum(found) - sum(getattr(part, field, 0) for part in pod.volumes)
-    others = [index for index, part in enumerate(own) if part is None] or list(range(len(own)))
-    for index, share in zip(others, shares(rest, [weights[index] for index in others]), strict=True):
-        found[index] += share
-    return found
-
-
-def shares(total: int, weights: list[int]) -> list[int]:
-    """`total` in whole parts in proportion to `weights` (equal parts if all are 0); what is left over goes to
-    the first."""
-    if not weights:
-        return []
-    if not any(weights):
-        weights = [1] * len(weights)
-    parts = [total * weight // sum(weights) for weight in weights]
-    parts[0] += total - sum(parts)
-    return parts

@@ -43,6 +43,8 @@ class Cpu(NamedTuple):
     """By uid."""
     containers: Mapping[tuple[str, str], int]
     """By uid and name."""
+    window_s: float = 0.0
+    """How long ago that was."""
 
 
 class Measured(NamedTuple):
@@ -162,7 +164,7 @@ class Readings:
             at=now,
             summary=Summary(signals=signals, pods=stats),
             memory=memory,
-            cpu=Cpu(cpu, reading.pods_cpu, reading.containers_cpu),
+            cpu=Cpu(cpu, reading.pods_cpu, reading.containers_cpu, self._cpus.window_s),
             unread=tuple(reading.unread),
         )
 
@@ -203,6 +205,11 @@ class _Cpus:
         """Another reading."""
         self._last, self._now = self._now, now
         self._before, self._worked = self._worked, {}
+
+    @property
+    def window_s(self) -> float:
+        """Since the reading before; 0: there was none."""
+        return max(self._now - self._last, 0.0) if self._last else 0.0
 
     def nanocores(self, group: str) -> int | None:
         """None: not measured, or not before.

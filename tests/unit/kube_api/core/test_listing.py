@@ -8,7 +8,7 @@ import pytest
 from podyard.kube_api.core import listing
 from podyard.kube_api.core.errors import ApiError
 from podyard.kube_api.core.listing import ListOptions
-from podyard.kube_api.core.store import Scope
+from podyard.kube_api.core.shelves import Scope
 from tests.unit.kube_api.core.test_reading_properties import selection
 from tests.unit.kube_api.core.world import World
 

@@ -6,7 +6,7 @@ from podyard.kube_api.core import selecting
 from podyard.kube_api.core.errors import ApiError
 from podyard.kube_api.core.json_paths import Path
 from podyard.kube_api.core.selecting import Term
-from podyard.kube_api.core.store import Scope
+from podyard.kube_api.core.shelves import Scope
 from podyard.objects.kinds import kind_of_resource
 from tests.support import objects, stored
 from tests.unit.kube_api.core.world import World

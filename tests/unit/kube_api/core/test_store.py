@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from podyard.cluster.keys import ObjectKey
 from podyard.kube_api.core.history import Gap
 from podyard.kube_api.core.items import Step
-from podyard.kube_api.core.store import Scope
+from podyard.kube_api.core.shelves import Scope
 from podyard.objects import secrets
 from podyard.proto import codec, subjects
 from podyard.proto.facts import QuotaUsageFact

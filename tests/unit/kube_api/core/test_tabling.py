@@ -8,7 +8,7 @@ import pytest
 from podyard.kube_api.core import columns, document_cells, tabling
 from podyard.kube_api.core.errors import ApiError
 from podyard.kube_api.core.listing import ListOptions, list_of
-from podyard.kube_api.core.store import Scope
+from podyard.kube_api.core.shelves import Scope
 from podyard.kube_api.core.tabling import Table
 from podyard.objects.kinds import Kind, kind_of_resource
 from podyard.telling import tables

@@ -9,7 +9,7 @@ from podyard.cluster.keys import ObjectKey
 from podyard.kube_api.core.errors import ApiError
 from podyard.kube_api.core.forms import MetadataOnly, Whole
 from podyard.kube_api.core.listing import ListOptions
-from podyard.kube_api.core.store import Scope
+from podyard.kube_api.core.shelves import Scope
 from podyard.kube_api.core.watching import Watcher, settle
 from tests.support import stored
 from tests.unit.kube_api.core.test_reading_properties import selection

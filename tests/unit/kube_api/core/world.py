@@ -9,7 +9,8 @@ from podyard.kube_api.core.errors import ApiError
 from podyard.kube_api.core.forms import Bodies, Whole
 from podyard.kube_api.core.listing import ListOptions
 from podyard.kube_api.core.selecting import ALL, Selection
-from podyard.kube_api.core.store import Scope, Store
+from podyard.kube_api.core.shelves import Scope
+from podyard.kube_api.core.store import Store
 from podyard.kube_api.core.watching import QUEUE_BYTES, Watcher, Watchers
 from podyard.proto import subjects
 from podyard.proto.facts import Condition, NodeLifeFact, Nomination, PodStatusFact
