@@ -1,14 +1,15 @@
-"""`make kinds`: two tables of facts of Kubernetes' kinds, from its release.
+"""`make kinds`: tables of Kubernetes' kinds, from its release: two of facts, one of words.
 
     python -m tools.kinds FOLDER            write the tables
     python -m tools.kinds FOLDER --check    say whether FOLDER has what would be written
 
 The one, `api_types.json.gz`, is made from the API document: `api/openapi-spec/swagger.json` in the zip of the
 Go module k8s.io/kubernetes. The other, `api_numbers.json.gz`, from the sources of the types in the modules of
-the same release (`tools.kind_numbers`). The Go tool chain fetches the modules and checks them against the
-checksum database. Facts only: names and types of fields, the keys of lists, how they are patched, which kinds
-are served where, numbers. No word of the descriptions. `podyard.objects.api_types` and `api_numbers` say what
-the tables hold, and read them. The same release makes the same bytes.
+the same release (`tools.kind_numbers`). Both hold facts only: names and types of fields, the keys of lists,
+how they are patched, which kinds are served where, numbers. The third, `api_words.json.gz`, has what the
+document says in words (`tools.kind_words`). The Go tool chain fetches the modules and checks them against the
+checksum database. `podyard.objects.api_types`, `api_numbers` and `api_words` say what the tables hold, and
+read them. The same release makes the same bytes.
 """
 
 import gzip
@@ -22,13 +23,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from tools import kind_numbers
+from tools import kind_numbers, kind_words
 
 MODULE: Final = "k8s.io/kubernetes"
 VERSION: Final = "v1.36.2"
 DOCUMENT: Final = "api/openapi-spec/swagger.json"
 TYPES: Final = "api_types.json.gz"
 NUMBERS: Final = "api_numbers.json.gz"
+WORDS: Final = "api_words.json.gz"
 SOURCES: Final = ("k8s.io/api", "k8s.io/apiextensions-apiserver", "k8s.io/apimachinery", "k8s.io/kube-aggregator")
 """The modules that have the types of the API document, as protobuf too."""
 
@@ -58,7 +60,8 @@ def main(arguments: list[str]) -> None:
     if len(names) != 1:
         raise ToolError("say which folder: python -m tools.kinds FOLDER [--check]")
     types = table(read_document())
-    for name, facts in ((TYPES, types), (NUMBERS, numbers(types["definitions"]))):
+    made = {TYPES: types, NUMBERS: numbers(types["definitions"]), WORDS: words(types["definitions"])}
+    for name, facts in made.items():
         path = Path(names[0], name)
         packed = pack(facts)
         if not check:
@@ -68,13 +71,13 @@ def main(arguments: list[str]) -> None:
             raise ToolError(f"{path} is not what {MODULE} {VERSION} says: make kinds")
 
 
-def read_document() -> bytes:
-    """The API document out of the module's zip.
+def read_document(name: str = DOCUMENT) -> bytes:
+    """The API document, or another file, out of the module's zip.
 
     :raises ToolError: as `fetch` does
     """
     with zipfile.ZipFile(fetch(MODULE, VERSION)["Zip"]) as archive:
-        return archive.read(f"{MODULE}@{VERSION}/{DOCUMENT}")
+        return archive.read(f"{MODULE}@{VERSION}/{name}")
 
 
 def fetch(module: str, version: str) -> Mapping[str, str]:
@@ -134,6 +137,23 @@ def numbers(definitions: Json) -> dict[str, Any]:
         return {"origin": origin, "versions": versions, "messages": dict(kind_numbers.messages(packages))}
     except kind_numbers.NumberError as error:
         raise ToolError(f"{' '.join(SOURCES)} {SOURCES_VERSION}: {error}") from error
+
+
+def words(definitions: Json) -> dict[str, Any]:
+    """What is said of each definition in words.
+
+    :raises ToolError: as `fetch` does, and for a source that is not as expected
+    """
+    source = read_document(kind_words.SOURCE)
+    try:
+        said = kind_words.words(source.decode(), definitions)
+    except kind_words.WordError as error:
+        raise ToolError(f"{MODULE} {VERSION}: {error}") from error
+    digest = hashlib.sha256(source).hexdigest()
+    return {
+        "origin": {"module": MODULE, "version": VERSION, "file": kind_words.SOURCE, "sha256": digest},
+        "definitions": said,
+    }
 
 
 def _packages(archive: zipfile.ZipFile, module: str) -> Iterator[kind_numbers.Package]:

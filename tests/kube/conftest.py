@@ -13,8 +13,19 @@ import pytest_asyncio
 from tests.e2e import played
 from tests.kube import binaries
 from tests.kube.reference.control_plane import NODES
+from tests.kube.side_by_side import summary
 from tests.support.go_programs import NoProgramError
 from tests.support.holding import held
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How many steps are the same, script by script."""
+    reports = [one for outcome in ("passed", "failed") for one in terminalreporter.getreports(outcome)]
+    counts = [value for one in reports for name, value in one.user_properties if name == summary.COUNTS]
+    if counts:
+        terminalreporter.section("side by side")
+        for line in summary.table(counts):
+            terminalreporter.line(line)
 
 
 @pytest.fixture(scope="session")

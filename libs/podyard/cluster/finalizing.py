@@ -25,6 +25,8 @@ NAMESPACES: Final = "namespaces"
 KUBERNETES: Final = "kubernetes"
 """Of a namespace's spec: its content is not gone yet. Source: core/v1, FinalizerKubernetes."""
 TERMINATING: Final = "Terminating"
+IMMORTAL: Final = frozenset(("default", "kube-system", "kube-public"))
+"""Namespaces that nobody deletes. Source: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go."""
 
 _OF_COLLECTOR: Final = (ORPHAN, FOREGROUND)
 _BY_POLICY: Final = {"Orphan": ORPHAN, "Foreground": FOREGROUND}

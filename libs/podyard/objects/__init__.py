@@ -13,7 +13,7 @@ Modules, by topic:
   kinds, by API group
 - `kinds`             the table of kinds, names of custom ones; `acting` those that something here acts on
 - `api_types`         the types of Kubernetes' API: fields, keys of lists, patches, where kinds are served;
-  `api_numbers` how they are written as protobuf
+  `api_numbers` how they are written as protobuf, `api_words` what the API document says of them in words
 - `decoding`          JSON to typed views, at one door
 - `quantity`          exact amounts; `quantity_fields` where kinds have them, `amounts` those that are
   counted, `spoken_amounts` how people say them
@@ -34,6 +34,8 @@ Modules, by topic:
   server's words
 - `cron`              schedules of CronJobs
 - `limit_ranges`, `runtime_classes`  those kinds, and what admission makes of pods by them
+- `service_addresses` which addresses and ports services get
+- `structural`        schemas of custom kinds: what they know, fill in and refuse
 - `quotas`            resource quotas; `quota_usage` what an object takes of one
 - `errors`            what can be wrong
 """

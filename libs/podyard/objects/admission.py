@@ -13,9 +13,9 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from podyard.objects import bounds, secrets
+from podyard.objects import bounds, secrets, structural
 from podyard.objects.api_types import definition_of
-from podyard.objects.core import PersistentVolumeClaim
+from podyard.objects.core import PersistentVolumeClaim, Service
 from podyard.objects.decoding import convert, view
 from podyard.objects.defaults import fill_defaults
 from podyard.objects.documents import Document, child, copy, copy_without_nulls, fill, is_mapping, mapping, strip_nulls
@@ -31,6 +31,7 @@ from podyard.objects.quantity_fields import branches, canonical_text, rewrite
 from podyard.objects.quantity_fields import faults as quantity_faults
 from podyard.objects.runtime_classes import RuntimeClass, apply_class
 from podyard.objects.scheduling import PriorityClass
+from podyard.objects.service_addresses import allocate
 from podyard.objects.times import rfc3339
 from podyard.objects.type_check import Unknown, check_types
 from podyard.objects.updates import check_update, merge_apply, merge_finalize, merge_replace, merge_status
@@ -49,9 +50,16 @@ _NAME_ATTEMPTS: Final = 8
 _COUNTS_GENERATIONS: Final = frozenset(
     (
         *("pods", "deployments", "replicasets", "statefulsets", "daemonsets", "replicationcontrollers"),
-        *("jobs", "cronjobs", "poddisruptionbudgets"),
+        *("jobs", "cronjobs", "poddisruptionbudgets", "priorityclasses", "deviceclasses", "resourceslices"),
+        *("customresourcedefinitions", "endpointslices", "ingresses", "ingressclasses", "networkpolicies"),
+        *("flowschemas", "podtemplates", "prioritylevelconfigurations"),
+        *("mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "mutatingwebhookconfigurations"),
+        *("validatingadmissionpolicies", "validatingadmissionpolicybindings", "validatingwebhookconfigurations"),
     )
 )
+"""Built-in resources that do; custom ones all do. Source: kubernetes v1.36.2, pkg/registry/*/*/strategy.go;
+apiextensions-apiserver, pkg/registry/customresource/strategy.go."""
+_NOT_COUNTED: Final = frozenset(("apiVersion", "kind", "metadata", "status"))
 UNKNOWN_FIELD: Final = "UnknownField"
 NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
 """Types of faults. Source of the latter: core/v1, NamespaceTerminatingCause."""
@@ -99,6 +107,7 @@ def admit(
     validation: Validation = "ignore",
     warnings: list[str] | None = None,
     manner: Manner = "apply",
+    schema: Document | None = None,
 ) -> Document:
     """The document as it is to be stored. `document` and `old` are not changed.
 
@@ -109,12 +118,15 @@ def admit(
     :param validation: what becomes of unknown fields
     :param warnings: given a list, what the sender should know is put there
     :param manner: how it takes the place of `old`
+    :param schema: of a custom kind: what its definition says; None: nothing is known of it
     :raises AdmissionError: with everything that the API server would refuse
     :raises UnknownKindError: if the document is of no kind
     """
     kind = kind_of(document)
     faults = Faults()
-    given = readable(kind, document, faults, validation, warnings)
+    given = readable(kind, document, faults, validation, warnings, schema)
+    if faults and schema is not None:  # the API server does not read on
+        raise AdmissionError(kind.kind, _name_of(given), faults.found)
     _drop(given, _NOT_STORED)
     if manner == "apply":
         _drop(given, ("managedFields",))
@@ -128,6 +140,9 @@ def admit(
             _set_spec_finalizer(stored)
         _create_metadata(stored, kind, cluster, now, new_uid, random)
     fill_defaults(kind.resource, stored)
+    if schema is not None:
+        structural.fill(schema, stored)
+        structural.check(faults, schema, stored, old)
     if kind.resource == secrets.RESOURCE:
         secrets.settle(stored)
         secrets.check(faults, stored, old)
@@ -136,6 +151,8 @@ def admit(
         fill_from_limits(stored, ranges)
         _set_priority(faults, child(stored, "spec"), cluster)
         _set_runtime_class(faults, child(stored, "spec"), cluster)
+    if kind.resource == "services":
+        allocate(stored, (_typed(Service, one) for one in cluster.list("services")), old)
     if kind.resource == "persistentvolumeclaims" and old is None:
         _set_storage_class(child(stored, "spec"), cluster)
     _check(faults, kind, stored, old, cluster, ranges)
@@ -177,7 +194,12 @@ def _advised(unknown: Unknown) -> str:
 
 
 def readable(
-    kind: Kind, document: Document, faults: Faults, validation: Validation, warnings: list[str] | None
+    kind: Kind,
+    document: Document,
+    faults: Faults,
+    validation: Validation,
+    warnings: list[str] | None,
+    schema: Document | None = None,
 ) -> Document:
     """A copy without nulls and without fields that the kind does not have, of the right shape, with
     quantities in canonical form.
@@ -185,14 +207,18 @@ def readable(
     :param faults: gets those fields, if they are to be refused
     :param validation: what becomes of them
     :param warnings: as of `admit`
+    :param schema: as of `admit`
     :raises AdmissionError: it has not the right shape
     """
     given, unknown = _readable(kind, document)
-    for one in unknown:
+    gone = [(one.field, _advised(one)) for one in unknown]
+    if schema is not None:
+        gone += ((field, "") for field in structural.prune(schema, given))
+    for field, advice in gone:
         if validation == "strict":
-            faults.add(one.field, UNKNOWN_FIELD, f"unknown field{_advised(one)}")
+            faults.add(field, UNKNOWN_FIELD, f"unknown field{advice}")
         elif validation == "warn" and warnings is not None:
-            warnings.append(f'unknown field "{cut(one.field)}"{_advised(one)}')
+            warnings.append(f'unknown field "{cut(field)}"{advice}')
     return given
 
 
@@ -257,7 +283,7 @@ def _create_metadata(
         )
     meta["uid"] = new_uid()
     meta["creationTimestamp"] = rfc3339(now)
-    if kind.resource in _COUNTS_GENERATIONS:
+    if _counts_generations(kind):
         meta["generation"] = 1
 
 
@@ -414,7 +440,24 @@ def _with_uid(stored: Document, document: Document) -> Document:
     return {**stored, "metadata": {**stored["metadata"], "uid": given}} if given else stored
 
 
+def _counts_generations(kind: Kind) -> bool:
+    return kind.custom or kind.resource in _COUNTS_GENERATIONS
+
+
 def _next_generation(stored: Document, old: Document, kind: Kind) -> None:
-    if kind.resource in _COUNTS_GENERATIONS:
+    if _counts_generations(kind):
         before = mapping(old, "metadata").get("generation", 1)
-        stored["metadata"]["generation"] = before + (stored.get("spec") != old.get("spec"))
+        stored["metadata"]["generation"] = before + _is_changed(stored, old, kind)
+
+
+def _is_changed(stored: Document, old: Document, kind: Kind) -> bool:
+    """Whether somebody wishes for something else. Of a Deployment annotations count, too. Source:
+    pkg/registry/apps/deployment/strategy.go, PrepareForUpdate."""
+    if kind.resource == "deployments" and _annotations(stored) != _annotations(old):
+        return True
+    counted = (stored.keys() | old.keys()) - _NOT_COUNTED
+    return any(stored.get(key) != old.get(key) for key in counted)
+
+
+def _annotations(document: Document) -> Document:
+    return mapping(document, "metadata", "annotations")

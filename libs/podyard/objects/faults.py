@@ -2,7 +2,9 @@
 apimachinery/pkg/util/validation/field/errors.go."""
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, cast
+
+import msgspec
 
 from podyard.objects.errors import FieldFault
 
@@ -17,12 +19,14 @@ _SHOWN_BITS: Final = 128
 
 
 def shown(value: Any) -> str:
-    """A value as the API server shows it: text in quotes, numbers and truth as JSON has them. What is very
-    long is cut."""
+    """A value as the API server shows it: text in quotes, all else as JSON has it. What is very long is
+    cut."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int) and value.bit_length() > _SHOWN_BITS:
         return f"a number of {value.bit_length()} bits"
+    if isinstance(value, dict | list):
+        return cut(msgspec.json.encode(cast("Any", value)).decode())
     return str(value) if isinstance(value, int | float) else f'"{cut(str(value))}"'
 
 

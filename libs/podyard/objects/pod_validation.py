@@ -15,6 +15,7 @@ _PROTOCOLS: Final = ("TCP", "UDP", "SCTP")
 _RESTART: Final = ("Always", "OnFailure", "Never")
 _PREEMPTION: Final = ("PreemptLowerPriority", "Never")
 _PORTS: Final = range(1, 65536)
+_PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 _PORT_RULE: Final = "must be between 1 and 65535, inclusive"
 _INT32_MAX: Final = 2**31 - 1
 
@@ -108,6 +109,7 @@ def _check_container(
     _check_name(faults, "name", container.name, names)
     if not container.image.strip():
         faults.required("image")
+    faults.one_of("imagePullPolicy", container.image_pull_policy, _PULL_POLICIES)
     resources = container.resources
     if resources.requests or resources.limits:
         with faults.below("resources"):

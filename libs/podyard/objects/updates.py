@@ -29,6 +29,7 @@ _KEPT_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "persistentvolumeclaims": ("volumeName", "storageClassName"),
     "persistentvolumes": ("claimRef",),
     "jobs": ("selector",),
+    "services": ("clusterIP",),
 }
 """Fields of the spec that admission or a controller set: they stay if the new document leaves them out."""
 _POD_RULE: Final = (
@@ -73,7 +74,7 @@ def merge_apply(old: Document, new: Document, resource: str = "") -> Document:
 
 def merge_replace(old: Document, new: Document, resource: str = "") -> Document:
     """`new` as the next version of `old`, but for what the API server itself keeps: uid, times, generation
-    and the status; a pod's node and priority, which no update may take away.
+    and the status; a pod's node and priority and a service's address, which no update may take away.
 
     Source: apiserver/pkg/registry/rest/update.go, BeforeUpdate; PrepareForUpdate of each kind.
     """
@@ -86,7 +87,7 @@ def merge_replace(old: Document, new: Document, resource: str = "") -> Document:
     merged.pop("status", None)
     if "status" in old:
         merged["status"] = copy(old["status"])
-    if resource == "pods":
+    if resource in ("pods", "services"):
         spec = mapping(old, "spec")
         for key in _KEPT_FIELDS[resource]:
             if key in spec and key not in mapping(merged, "spec"):

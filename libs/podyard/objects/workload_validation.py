@@ -71,7 +71,7 @@ def _check_selector(faults: Faults, selector: LabelSelector | None, template: Po
     except SelectorError:
         return
     if not matches:
-        labels = ",".join(f"{key}={value}" for key, value in sorted(template.metadata.labels.items()))
+        labels = dict(sorted(template.metadata.labels.items()))
         faults.invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
 
 

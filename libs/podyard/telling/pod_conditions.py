@@ -16,6 +16,7 @@ from podyard.cluster.pods import PodView
 from podyard.objects.meta import Condition
 from podyard.objects.times import rfc3339
 from podyard.proto.decisions import AttemptRecord
+from podyard.proto.facts import PodScheduledFact
 from podyard.telling.events import FAILURES
 
 POD_SCHEDULED: Final = "PodScheduled"
@@ -32,6 +33,10 @@ class Evidence(NamedTuple):
     """Seconds since 1970; 0: not known."""
     attempts: Sequence[AttemptRecord] = ()
     """Of this uid, oldest first; maybe the last one alone."""
+    topology: tuple[tuple[str, str], ...] = ()
+    """Labels that the pod has of its node since it was bound, as far as they are known."""
+    refusal: PodScheduledFact | None = None
+    """Why it is not scheduled, if that is stored."""
 
 
 NOTHING: Final = Evidence()
@@ -53,6 +58,15 @@ def scheduled(view: PodView, evidence: Evidence = NOTHING) -> Condition | None:
     if view.stored.spec.scheduling_gates:
         since = view.stored.metadata.creation_timestamp
         return Condition(type=POD_SCHEDULED, status="False", reason=GATED, message=BLOCKED, last_transition_time=since)
+    if evidence.refusal is not None:
+        told = evidence.refusal
+        return Condition(
+            type=POD_SCHEDULED,
+            status="False",
+            reason=told.reason,
+            message=told.message,
+            last_transition_time=_time(told.since),
+        )
     failed = [one for one in evidence.attempts if one.uid == view.uid and one.outcome in FAILURES]
     if not failed:
         return None
@@ -60,10 +74,15 @@ def scheduled(view: PodView, evidence: Evidence = NOTHING) -> Condition | None:
     return Condition(
         type=POD_SCHEDULED,
         status="False",
-        reason=UNSCHEDULABLE if last.outcome == "unschedulable" else SCHEDULER_ERROR,
+        reason=reason_of(last),
         message=last.message,
         last_transition_time=_since(failed),
     )
+
+
+def reason_of(failed: AttemptRecord) -> str:
+    """Of the condition, after an attempt that failed."""
+    return UNSCHEDULABLE if failed.outcome == "unschedulable" else SCHEDULER_ERROR
 
 
 def with_scheduled(view: PodView, evidence: Evidence = NOTHING) -> tuple[Condition, ...]:

@@ -14,7 +14,8 @@ Modules, by topic:
 - `subjects`    how subjects are spelled and taken apart
 - `streams`     which JetStream streams exist and with which settings
 - `events`      ClusterEvent (an object as its creator wrote it), BareEvent (an experiment)
-- `facts`       PodStatusFact, NodeStatusFact, NodeLifeFact, Nomination, QuotaUsageFact
+- `facts`       PodStatusFact, NodeStatusFact, NodeLifeFact, Nomination, QuotaUsageFact,
+                PodScheduledFact
 - `census`      Census: what lived in the stream
 - `placement`   Binding, Tombstone, CommitRecord, Fence
 - `decisions`   AttemptRecord: what one attempt found

@@ -47,6 +47,7 @@ CHANNELS: Final[tuple[Channel, ...]] = (
     Channel(
         "quotaUsage", "cluster.quotausage.{namespace}.{quota}.{uid}", (facts.QuotaUsageFact,), "state", streams.CLUSTER
     ),
+    Channel("podScheduled", "cluster.podscheduled." + POD, (facts.PodScheduledFact,), "state", streams.CLUSTER),
     Channel("binding", "placement.bindings." + POD, (placement.Binding, placement.Tombstone), "state", streams.CLUSTER),
     Channel("commit", "placement.commits.{n}", (placement.CommitRecord,), "state", streams.CLUSTER),
     Channel("fence", "placement.fence", (placement.Fence,), "state", streams.CLUSTER),

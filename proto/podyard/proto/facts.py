@@ -173,3 +173,18 @@ class QuotaUsageFact(Message, frozen=True, kw_only=True):
     uid: Name
     hard: Annotated[Limits, Meta(description="the limits when it was counted last")] = {}
     used: Limits = {}
+
+
+class PodScheduledFact(Message, frozen=True, kw_only=True):
+    """Why a pod is not scheduled, on `cluster.podscheduled.<ns>.<pod>.<uid>`; joined to its conditions.
+
+    Sent by `kube_api` out of the records of attempts, so that whoever watches pods hears of it in the order
+    of CLUSTER; read by `kube_api` alone. It goes when the pod is bound or gone. A duplicate says the same.
+    """
+
+    namespace: Name
+    name: Name
+    uid: Name
+    reason: Annotated[Word, Meta(description="of the condition PodScheduled: Unschedulable, SchedulerError")]
+    message: Annotated[str, Meta(description="of the last attempt")] = ""
+    since: Annotated[float, Meta(description="of the first attempt known to fail, seconds since 1970, UTC")] = 0.0

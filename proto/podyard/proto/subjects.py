@@ -29,7 +29,8 @@ NODE_STATUS: Final = "nodestatus"
 NODE_LIFE: Final = "nodelife"
 NOMINATIONS: Final = "nominations"
 QUOTA_USAGE: Final = "quotausage"
-RESERVED_RESOURCES: Final = frozenset({POD_STATUS, NODE_STATUS, NODE_LIFE, NOMINATIONS, QUOTA_USAGE})
+POD_SCHEDULED: Final = "podscheduled"
+RESERVED_RESOURCES: Final = frozenset({POD_STATUS, NODE_STATUS, NODE_LIFE, NOMINATIONS, QUOTA_USAGE, POD_SCHEDULED})
 """Second tokens of `cluster.` that hold facts, not objects: no resource may be called so."""
 
 ALL_OBJECTS: Final = "cluster.>"
@@ -43,6 +44,7 @@ ALL_FACTS: Final = (ALL_POD_STATUS, ALL_NODE_STATUS, ALL_NODE_LIFE)
 """What is joined to pods and nodes."""
 ALL_NOMINATIONS: Final = "cluster.nominations.>"
 ALL_QUOTA_USAGE: Final = "cluster.quotausage.>"
+ALL_POD_SCHEDULED: Final = "cluster.podscheduled.>"
 ALL_BINDINGS: Final = "placement.bindings.>"
 ALL_COMMITS: Final = "placement.commits.>"
 FENCE: Final = "placement.fence"
@@ -186,6 +188,11 @@ def nomination(namespace: str, pod: str, uid: str) -> str:
 def quota_usage(namespace: str, quota: str, uid: str) -> str:
     """Subject of what is used of a resource quota."""
     return f"cluster.quotausage.{encode(namespace)}.{encode(quota)}.{encode(uid)}"
+
+
+def pod_scheduled(namespace: str, pod: str, uid: str) -> str:
+    """Subject of why a pod is not scheduled."""
+    return f"cluster.podscheduled.{encode(namespace)}.{encode(pod)}.{encode(uid)}"
 
 
 def binding(namespace: str, pod: str, uid: str) -> str:

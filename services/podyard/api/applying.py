@@ -21,6 +21,7 @@ from podyard.cluster.keys import ObjectKey
 from podyard.objects import acting, admission, decoding, secrets
 from podyard.objects.documents import mapping
 from podyard.objects.errors import ObjectError
+from podyard.objects.extensions import DEFINITIONS
 from podyard.objects.kinds import Kind
 from podyard.proto import actions, subjects
 from podyard.proto.actions import ActionName, ActionType
@@ -75,10 +76,12 @@ class Admitter:
         validation: admission.Validation = "ignore",
         warnings: list[str] | None = None,
         manner: admission.Manner = "apply",
+        schema: Document | None = None,
     ) -> Document:
         """
         :param warnings: what the sender should know is put there
         :param manner: how the document takes the place of `old`
+        :param schema: of a custom kind
         :raises AdmissionError: with everything that is wrong with it
         :raises UnknownKindError: if it is of no kind
         """
@@ -92,6 +95,7 @@ class Admitter:
             validation=validation,
             warnings=warnings,
             manner=manner,
+            schema=schema,
         )
 
 
@@ -193,6 +197,9 @@ async def _look_up(
         for one, version in zip(read, expected, strict=True)
         if isinstance(one, _Read) and application.must_look(one.key, version)
     ]
+    of_kinds = {one.kind.resource: one.kind for one in read if isinstance(one, _Read) and one.kind.custom}
+    described = {application.definition_to_read(kind) for kind in of_kinds.values()}
+    wanted += [key for key in described if key is not None and key not in wanted]
     if not wanted:
         return
     for key, stored in zip(wanted, await writes.read_all(bus, wanted), strict=True):
@@ -258,6 +265,13 @@ class _Application:
     def know(self, key: ObjectKey, stored: Stored) -> None:
         """This is stored there."""
         self._known[key] = stored
+        self._lookup.know(key, stored)
+
+    def definition_to_read(self, kind: Kind) -> ObjectKey | None:
+        """The definition of a custom kind, if it has to be read before its schema is known."""
+        definition = definitions.definition_of(kind, self._lookup) if kind.custom else None
+        key = ObjectKey(DEFINITIONS, "", definition.metadata.name) if definition is not None else None
+        return key if key is not None and self._view.put_aside(key) else None
 
     def read(self, raw: msgspec.Raw) -> _Read | ObjectResult:
         """Which object it is; an `ObjectResult` says why it is none."""
@@ -358,8 +372,10 @@ class _Application:
         return Put(vault.seal(admitted) if sealed else admitted, actions), key
 
     def _admit(self, kind: Kind, document: Document, old: Document | None, warnings: list[str]) -> Document:
+        schema = definitions.schema_of(kind, self._lookup) if kind.custom else None
+
         def admit() -> Document:
-            return self._admitter.admit(document, self._lookup, old, self._validation, warnings, self._manner)
+            return self._admitter.admit(document, self._lookup, old, self._validation, warnings, self._manner, schema)
 
         if kind.resource == subjects.PODS and old is None:
             return self._templates.admit(document, admit)

@@ -4,10 +4,13 @@ A custom object without a definition is taken as it is: it is namespaced if it n
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, Protocol
 
+from podyard.cluster.keys import ObjectKey
 from podyard.objects import decoding
 from podyard.objects.admission import DEFAULT_NAMESPACE
+from podyard.objects.documents import Document, is_mapping, mapping, mappings
 from podyard.objects.errors import ObjectError, UnknownKindError
 from podyard.objects.extensions import DEFINITIONS, CustomResourceDefinition
 from podyard.objects.kinds import Kind, kind_for, plural_of
@@ -35,6 +38,35 @@ def definition_of(kind: Kind, known: Lists) -> CustomResourceDefinition | None:
         if kind.kind == names.kind or (not kind.kind and plural in (names.plural, plural_of(names.kind))):
             return definition
     return None
+
+
+class Knows(Lists, Protocol):
+    """Who has the definitions as they are written, too."""
+
+    def written(self, key: ObjectKey) -> bytes | None:
+        """The document of an object in JSON; None if there is none."""
+        ...
+
+
+def schema_of(kind: Kind, known: Knows) -> Document | None:
+    """What the definition says of objects of a custom kind in its version; None: nothing."""
+    definition = definition_of(kind, known)
+    if definition is None:
+        return None
+    written = known.written(ObjectKey(DEFINITIONS, "", definition.metadata.name))
+    version = kind.api_version.rpartition("/")[2]
+    return None if written is None else _schemas(written).get(version)
+
+
+@lru_cache(maxsize=8)
+def _schemas(written: bytes) -> dict[str, Document]:
+    """By version. Nobody may change them."""
+    found: dict[str, Document] = {}
+    for version in mappings(mapping(decoding.document(written), "spec"), "versions"):
+        schema = mapping(version, "schema").get("openAPIV3Schema")
+        if is_mapping(schema):
+            found[str(version.get("name"))] = schema
+    return found
 
 
 def _typed(one: Any) -> CustomResourceDefinition | None:

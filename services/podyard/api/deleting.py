@@ -18,9 +18,6 @@ from podyard.proto.objects_api import DeleteRequest, ObjectResult
 from podyard.proto.placement import Placement, Tombstone
 from podyard.shell import writes
 
-IMMORTAL: Final = frozenset(("default", "kube-system", "kube-public"))
-"""Namespaces that nobody deletes. Source: kubernetes v1.36.2,
-apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go."""
 _MAY_NOT: Final = "this namespace may not be deleted"
 _decode_placement: Final = codec.decoder(Placement).decode
 _BESIDE: Final = "nothing was done: another object of the request may not be removed here"
@@ -43,7 +40,7 @@ async def delete(
     for reference, version in zip(request.objects, request.expected or (0,) * len(request.objects), strict=True):
         try:
             key = _found(reference, view)
-            if key.resource == finalizing.NAMESPACES and key.name in IMMORTAL:
+            if key.resource == finalizing.NAMESPACES and key.name in finalizing.IMMORTAL:
                 answers.append(results.refused_at_all(key, _MAY_NOT))
                 continue
             meant.append((key, reference.uid))

@@ -4,8 +4,11 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
+import msgspec
+
+from podyard.cluster import intents
 from podyard.cluster.documents import DocumentView
-from podyard.cluster.intents import Document
+from podyard.cluster.intents import Document, Stored
 from podyard.cluster.keys import ObjectKey
 
 
@@ -15,6 +18,7 @@ class RequestLookup:
 
     def __init__(self, view: DocumentView) -> None:
         self._view = view
+        self._known: dict[ObjectKey, Stored] = {}
         self._staged: dict[str, dict[ObjectKey, Document]] = {}
         """By resource: admission of each pod lists the priority classes, not the request's other pods."""
 
@@ -30,6 +34,18 @@ class RequestLookup:
         """The object, None if there is none."""
         key = ObjectKey(resource, namespace, name)
         return self.staged(key) or self._view.typed(key)
+
+    def written(self, key: ObjectKey) -> bytes | None:
+        """The document of an object in JSON; None if there is none, or it is put aside and was not read."""
+        document = self.staged(key)
+        if document is not None:
+            return msgspec.json.encode(document)
+        stored = intents.living(self._known.get(key) or self._view.stored(key))
+        return None if stored is None else bytes(stored.event.object)
+
+    def know(self, key: ObjectKey, stored: Stored) -> None:
+        """This is stored there: it was read for this request."""
+        self._known[key] = stored
 
     def list(self, resource: str) -> Iterable[Any]:
         """All objects of a resource; of one that the request changes, both versions."""

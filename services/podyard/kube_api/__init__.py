@@ -11,5 +11,6 @@ Subjects read: CLUSTER, DECISIONS, K8SEVENTS; `usage.*`. Written: `svc.objects.*
 Modules: `core` is what the rules of the API say, pure; `service` is the process, `serving` the application,
 `reading` and `changing` answer requests, `bodies` is what comes with them, `large` has large ones worked on
 in threads, `writing` asks the api, `binding` the binder, `event_reading` and `event_writing` are about
-events, `measuring` about usage, `instruments` counts, `settings` says what can be set.
+events, `measuring` about usage, `beginning` makes what every cluster has, `unscheduled` tells why pods are
+not scheduled, `instruments` counts, `settings` says what can be set.
 """

@@ -3,13 +3,14 @@
 Source: kubernetes v1.36.2, apiserver/pkg/endpoints/handlers/rest.go, create.go, patch.go, delete.go.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from starlette.requests import Request
 
-from podyard.kube_api.core import errors, protobuf
-from podyard.kube_api.core.errors import ApiError
+from podyard.kube_api.core import errors, go_decoding, protobuf
+from podyard.kube_api.core.errors import ApiError, Cause
+from podyard.kube_api.core.listing import META_GROUP
 from podyard.objects import decoding
 from podyard.objects.documents import Document, is_mapping
 from podyard.objects.errors import ObjectError
@@ -19,6 +20,9 @@ from podyard.proto.objects_api import Validation
 
 MOST_BYTES: Final = 3 * 1024 * 1024
 """Of a body. Source: apiserver/pkg/server/config.go, MaxRequestBodyBytes."""
+
+SUMMARY_BYTES: Final = 30
+"""Of a body that cannot be read. Source: rest.go, transformDecodeError."""
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
@@ -60,15 +64,30 @@ def media_type(request: Request) -> str:
     return request.headers.get("content-type", "").partition(";")[0].strip().lower() or JSON
 
 
-def document(body: bytes, media: str) -> Document:
+def document(body: bytes, media: str, kind: str = "") -> Document:
     """The body as a document.
 
+    :param kind: that is expected, for the refusal's words
     :raises ApiError: 415, in another language; 400, it cannot be read
     """
     reader = _READERS.get(media)
     if reader is None:
         raise unsupported(media, tuple(_READERS))
+    if media == JSON and kind and (told := go_decoding.syntax_error(body)):
+        raise errors.bad_request(
+            f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; "
+            f"json parse error: {told} ({_summary(body)})"
+        )
     return reader(body)
+
+
+def _summary(body: bytes) -> str:
+    """The beginning of a body. Source: rest.go, summarizeData."""
+    if not body:
+        return "<empty>"
+    more = " ..." if len(body) > SUMMARY_BYTES else ""
+    begin = body[:SUMMARY_BYTES]
+    return (begin.decode(errors="replace") if body.startswith(b"{") else begin.hex()) + more
 
 
 def unsupported(media: str, known: tuple[str, ...]) -> ApiError:
@@ -95,6 +114,8 @@ def value(body: bytes) -> Any:
 
     :raises ApiError: 400, it cannot be read
     """
+    if told := go_decoding.syntax_error(body):
+        raise errors.bad_request(told)
     return _json(b'{"value":%b}' % body).get("value")
 
 
@@ -119,25 +140,39 @@ _READERS: Final[Mapping[str, Callable[[bytes], Document]]] = {
 }
 
 
-def validation(query: Mapping[str, str]) -> Validation:
+_OPTIONS: Final = {
+    "create": "CreateOptions",
+    "update": "UpdateOptions",
+    "patch": "PatchOptions",
+}
+"""What the options of a request are called, by its verb; all others are `DeleteOptions`."""
+
+
+def validation(query: Mapping[str, str], verb: str) -> Validation:
     """What becomes of unknown fields.
 
     :raises ApiError: 422, in the reference's words
     """
     given = query.get("fieldValidation", "")
     if given not in _VALIDATIONS:
-        raise errors.bad_request(
-            f'fieldValidation: Unsupported value: "{given[:63]}": supported values: "Ignore", "Strict", "Warn"'
-        )
+        raise _wrong_option(verb, "fieldValidation", f'"{given[:63]}"', '"Ignore", "Strict", "Warn"')
     return _VALIDATIONS[given]
 
 
-def dry_run(given: list[str]) -> bool:
+def dry_run(given: Sequence[str], verb: str) -> bool:
     """Whether nothing is to be written.
 
     :param given: all values of `dryRun`
     :raises ApiError: 422, a value is not `All`
     """
     if any(one != "All" for one in given):
-        raise errors.bad_request(f'dryRun: Unsupported value: "{given[0][:63]}": supported values: "All"')
+        shown = " ".join(f'"{one[:63]}"' for one in given[:8])
+        raise _wrong_option(verb, "dryRun", f"[{shown}]", '"All"')
     return bool(given)
+
+
+def _wrong_option(verb: str, field: str, shown: str, supported: str) -> ApiError:
+    """Source: apimachinery v0.36.2, pkg/apis/meta/v1/validation/validation.go; errors.NewInvalid."""
+    told = f"Unsupported value: {shown}: supported values: {supported}"
+    kind = _OPTIONS.get(verb, "DeleteOptions")
+    return errors.invalid(kind, META_GROUP, "", [Cause("FieldValueNotSupported", told, field)])

@@ -5,15 +5,20 @@ Source: kubernetes v1.36.2, apiserver/pkg/endpoints/handlers/create.go, update.g
 
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
+import msgspec
+
+from podyard.cluster.finalizing import IMMORTAL, NAMESPACES
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.pods import PodView
 from podyard.kube_api import bodies
 from podyard.kube_api.binding import Binding
-from podyard.kube_api.core import bindings, deleting, errors, scaling
-from podyard.kube_api.core.errors import ApiError
+from podyard.kube_api.core import bindings, deleting, errors, go_decoding, scaling
+from podyard.kube_api.core.completing import complete
+from podyard.kube_api.core.errors import ApiError, Cause
 from podyard.kube_api.core.patching.applying import apply, tracked
+from podyard.kube_api.core.patching.go_words import quoted
 from podyard.kube_api.core.patching.json_patch import json_patch
 from podyard.kube_api.core.patching.merge_patch import merge_patch
 from podyard.kube_api.core.patching.strategic import strategic
@@ -22,10 +27,14 @@ from podyard.kube_api.core.served import Served, Subresource
 from podyard.kube_api.event_writing import EventWriter
 from podyard.kube_api.large import LargeWork
 from podyard.kube_api.writing import Options, Outcome, Writer, key_of
-from podyard.objects import times
-from podyard.objects.documents import Document, is_mapping, mapping
+from podyard.objects import structural, times
+from podyard.objects.api_types import definition_of
+from podyard.objects.defaults import fill_decoded
+from podyard.objects.documents import Document, copy, is_mapping, mapping
 from podyard.proto import subjects
 from podyard.proto.objects_api import Manner
+
+MANAGED_FIELDS: Final = "managedFields"
 
 T = TypeVar("T")
 
@@ -93,12 +102,16 @@ class Changing:
         served, asked = change.served, change.asked
         document, metadata = await self._read(change, _object)
         if not metadata.get("name") and not metadata.get("generateName"):
-            raise errors.bad_request("name or generateName is required")
+            needed = Cause("FieldValueRequired", "Required value: name or generateName is required", "metadata.name")
+            raise errors.invalid(served.kind, served.group, "", [needed])
         if metadata.get("resourceVersion"):
             raise errors.bad_request("resourceVersion should not be set on objects to be created")
         _set_namespace(metadata, served, asked)
         tracked = await self._work.do(len(change.body), lambda: self._tracked(None, document, change))
-        return await self._writer_of(served).create(served, tracked, change.options)
+        try:
+            return await self._writer_of(served).create(served, tracked, change.options)
+        except ApiError as error:
+            raise _read_wrongly(error, served, document) from error
 
     async def replace(self, change: Change) -> Outcome:
         """PUT of an object.
@@ -123,7 +136,7 @@ class Changing:
             )
         except ApiError as error:
             if error.reason != "NotFound" or not served.is_events:
-                raise
+                raise _read_wrongly(error, served, document) from error
         return await self._events.create(served, self._tracked(None, document, change), change.options)
 
     async def patch(self, change: Change) -> Outcome:
@@ -134,13 +147,19 @@ class Changing:
         if change.media == bodies.APPLY_PATCH:
             return await self._apply(change)
         patched = await self._read(change, lambda given: _patch(given, given.served.definition))
+        last: Document = {}
 
         def made(now: Document) -> Document:
-            return self._tracked(now, _unmoved(now, patched(now)), change)
+            nonlocal last
+            last = _unmoved(now, patched(now), change)
+            return self._tracked(now, last, change)
 
-        return await self._writer_of(change.served).change(
-            change.served, change.key, made, change.options, manner=_manner(change.asked), size=len(change.body)
-        )
+        try:
+            return await self._writer_of(change.served).change(
+                change.served, change.key, made, change.options, manner=_manner(change.asked), size=len(change.body)
+            )
+        except ApiError as error:
+            raise _read_wrongly(error, change.served, last, patch=True) from error
 
     async def scale(self, change: Change, part: Subresource) -> Document:
         """PUT or PATCH of a scale; returns the scale as it is then.
@@ -159,7 +178,8 @@ class Changing:
 
         def made(now: Document) -> Document:
             wanted = scaled(scaling.scale_of(now, served))
-            return self._tracked(now, scaling.with_replicas(now, wanted, served), change)
+            after = scaling.with_replicas(now, wanted, served)
+            return self._tracked(now, after, change) if scaling.has_owner(now, served) else after
 
         outcome = await self._writer.change(served, change.key, made, change.options, size=len(change.body))
         return scaling.scale_of(outcome.document, served)
@@ -173,8 +193,11 @@ class Changing:
         served = change.served
         options = await self._read(change, lambda given: _document(given) if given.body else {})
         wanted = deleting.wanted(options, change.query)
-        how = change.options._replace(dry_run=change.options.dry_run or bodies.dry_run(list(wanted.dry_run)))
-        left = await self._writer_of(served).delete(served, key or change.key, wanted, how)
+        key = key or change.key
+        if key.resource == NAMESPACES and key.name in IMMORTAL:
+            raise errors.forbidden(key.resource, "", key.name, "this namespace may not be deleted")
+        how = _rehearsing(change, wanted)
+        left = await self._writer_of(served).delete(served, key, wanted, how)
         accepted = wanted.waits and not left.gone
         warned = deleting.orphans_unasked(served, wanted.propagation)
         return Deletion(
@@ -197,7 +220,7 @@ class Changing:
                 f"name in URL does not match name in Eviction object: {change.asked.name}, {named}"
             )
         wanted = deleting.wanted(mapping(document, "deleteOptions"), {})
-        how = change.options._replace(dry_run=change.options.dry_run or bodies.dry_run(list(wanted.dry_run)))
+        how = _rehearsing(change, wanted)
         await self._writer.evict(change.served, change.key, uid=wanted.uid, grace_s=wanted.grace_s, options=how)
         return {**deleting.succeeded(), "code": 201}
 
@@ -247,6 +270,7 @@ class Changing:
                 change.manager,
                 force=force,
                 definition=served.definition,
+                schema=served.schema,
                 api_version=served.api_version,
                 now=times.rfc3339(self._now()),
                 subresource=asked.subresource,
@@ -268,16 +292,33 @@ class Changing:
         return await self._work.do(len(change.body), lambda: read(change))
 
     def _tracked(self, before: Document | None, after: Document, change: Change) -> Document:
-        return tracked(
+        """`after` with the owners of its fields: who sends it owns its defaults, too."""
+        filled, stored = copy(after), change.served.stored
+        if stored is not None and not stored.custom:
+            fill_decoded(stored.resource, filled)
+            complete(stored.resource, filled)
+        elif change.served.schema is not None:
+            structural.fill(change.served.schema, filled)
+        found = tracked(
             before,
-            after,
+            filled,
             change.manager,
             definition=change.served.definition,
+            schema=change.served.schema,
             api_version=change.served.api_version,
             now=times.rfc3339(self._now()),
             subresource=change.asked.subresource,
             reset=_reset(change.asked),
         )
+        metadata = {key: value for key, value in mapping(after, "metadata").items() if key != MANAGED_FIELDS}
+        owners = mapping(found, "metadata").get(MANAGED_FIELDS)
+        return {**after, "metadata": {**metadata, MANAGED_FIELDS: owners} if owners else metadata}
+
+
+def _rehearsing(change: Change, wanted: deleting.Wanted) -> Options:
+    """How a deletion is to be done: its body may say that it is not."""
+    given = [str(one) for one in wanted.dry_run]
+    return change.options._replace(dry_run=change.options.dry_run or bodies.dry_run(given, "delete"))
 
 
 def _manner(asked: Asked) -> Manner:
@@ -323,7 +364,7 @@ def _object(change: Change) -> tuple[Document, Document]:
 
     :raises ApiError: 400, 415: there is none, or one of another kind
     """
-    document = bodies.document(change.body, change.media)
+    document = bodies.document(change.body, change.media, change.served.kind)
     _check_kind(document, change.served.api_version, change.served.kind)
     metadata = document.setdefault("metadata", {})
     if not is_mapping(metadata):
@@ -337,14 +378,38 @@ def _check_kind(document: Document, api_version: str, kind: str) -> None:
     """
     given = document.setdefault("apiVersion", api_version), document.setdefault("kind", kind)
     if given != (api_version, kind):
-        told = ", ".join(
-            f"{name} {str(value)[:63]!r}" for name, value in zip(("apiVersion", "kind"), given, strict=True)
-        )
-        raise errors.bad_request(
-            f"the API version in the data ({given[0]!s:.63}) does not match the expected API version ({api_version})"
-            if given[1] == kind
-            else f"the object provided is of another kind than the URL: expected apiVersion {api_version!r}, kind {kind!r}; it has {told}"
-        )
+        raise errors.bad_request(_of_another_kind(str(given[0])[:63], str(given[1])[:63], api_version, kind))
+
+
+def _of_another_kind(given_version: str, given_kind: str, api_version: str, kind: str) -> str:
+    """Source: apiserver/pkg/endpoints/handlers/create.go; apimachinery, pkg/conversion/converter.go."""
+    if given_kind == kind:
+        return f"the API version in the data ({given_version}) does not match the expected API version ({api_version})"
+    _, _, version = given_version.rpartition("/")
+    if definition_of(given_version, given_kind) is None:
+        why = f'no kind "{given_kind}" is registered for version "{given_version}"'
+    else:
+        inner = api_version.rpartition("/")[0].partition(".")[0] or "core"
+        why = f"converting ({version}.{given_kind}) to ({inner}.{kind}): unknown conversion"
+    return f'{given_kind} in version "{version}" cannot be handled as a {kind}: {why}'
+
+
+def _read_wrongly(error: ApiError, served: Served, document: Document, *, patch: bool = False) -> ApiError:
+    """The refusal of an object whose values are not of their types, as the API server words it: it refuses
+    them as it reads them.
+
+    :param patch: the document was made by a patch
+    """
+    if served.definition is None or all(cause.reason != "FieldValueTypeInvalid" for cause in error.causes):
+        return error
+    told = go_decoding.mismatch(document, served.definition)
+    if not told:
+        return error
+    if not patch:
+        return errors.cannot_be_handled(served.kind, served.version, told)
+    shown = quoted(msgspec.json.encode(dict(sorted(document.items()))).decode())
+    cause = Cause("FieldValueInvalid", f"Invalid value: {shown}: {told}", "patch")
+    return errors.invalid("", "", "", [cause])
 
 
 def _set_namespace(metadata: Document, served: Served, asked: Asked) -> None:
@@ -361,14 +426,26 @@ def _set_namespace(metadata: Document, served: Served, asked: Asked) -> None:
     metadata["namespace"] = asked.namespace
 
 
-def _unmoved(now: Document, patched: Document) -> Document:
+def _unmoved(now: Document, patched: Document, change: Change) -> Document:
     """
-    :raises ApiError: the patch makes another object of it. Source: patch.go, applyPatch
+    :raises ApiError: the patch makes another object of it. Source: patch.go, applyPatch; rest.go, checkName
     """
     before, after = mapping(now, "metadata"), mapping(patched, "metadata")
-    for field in ("name", "namespace"):
-        if before.get(field) != after.get(field):
-            raise errors.bad_request(f"metadata.{field}: a patch cannot change it")
+    if before.get("name") != after.get("name"):
+        raise errors.bad_request(
+            f"the name of the object ({after.get('name', '')!s:.63}) does not match the name on the URL "
+            f"({change.asked.name})"
+        )
+    if before.get("namespace") != after.get("namespace"):
+        raise errors.bad_request(
+            f"the namespace of the object ({after.get('namespace', '')!s:.63}) does not match the namespace on the "
+            f"request ({change.asked.namespace})"
+        )
+    if after.get("uid") and before.get("uid") != after.get("uid"):
+        told = f'Invalid value: "{after["uid"]!s:.63}": field is immutable'
+        served = change.served
+        cause = Cause("FieldValueInvalid", told, "metadata.uid")
+        raise errors.invalid(served.kind, served.group, change.asked.name, [cause])
     for field in ("apiVersion", "kind"):
         if now.get(field) != patched.get(field):
             raise errors.bad_request(f"{field}: a patch cannot change it")

@@ -243,7 +243,13 @@ def _settled(
 
 def _refused(served: Served, faults: Sequence[FieldError], namespace: str, name: str) -> ApiError:
     return outcomes.faulty(
-        faults, kind=served.kind, group=served.group, resource=served.resource, name=name, namespace=namespace
+        faults,
+        kind=served.kind,
+        group=served.group,
+        version=served.version,
+        resource=served.resource,
+        name=name,
+        namespace=namespace,
     )
 
 

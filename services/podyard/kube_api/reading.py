@@ -13,6 +13,7 @@ from anyio import lowlevel
 
 from podyard.cluster.keys import ObjectKey
 from podyard.kube_api.core import errors, listing, media, selecting, tabling, versions
+from podyard.kube_api.core.errors import ApiError
 from podyard.kube_api.core.event_store import EventStore
 from podyard.kube_api.core.forms import Bodies, Form, MetadataOnly, Whole, document_of
 from podyard.kube_api.core.items import Item
@@ -164,7 +165,7 @@ class Reading:
         options, selection = _options(query), self._selection(served, query)
         lasts_s = _timeout(query) or self._watch_s * (1 + random.random())
         if options.send_initial or options.version not in ("", "0"):
-            await self._come_to(served, listing.needed_position(options))
+            await self._come_to(served, listing.needed_position(options, of_list=False))
         revealed: dict[ObjectKey, Mapping[str, str]] | None = None
         if shows_values and _is_secret(served):
             revealed = {}
@@ -349,7 +350,7 @@ def _options(query: Query) -> ListOptions:
     """
     limit = _first(query, "limit")
     if limit and not (limit.lstrip("-").isdecimal() and len(limit) <= 19):
-        raise errors.bad_request(f'limit: "{limit[:63]}" is no whole number')
+        raise _no_number(limit)
     return ListOptions(
         limit=int(limit or 0),
         more=_first(query, "continue"),
@@ -360,9 +361,14 @@ def _options(query: Query) -> ListOptions:
     )
 
 
+def _no_number(text: str) -> ApiError:
+    """Source: apimachinery v0.36.2, pkg/runtime/converter.go, Convert_Slice_string_To_int64."""
+    return errors.bad_request(f'strconv.ParseInt: parsing "{text[:63]}": invalid syntax')
+
+
 def _timeout(query: Query) -> float:
     """Seconds that a watch is to last; 0: it does not say."""
     text = _first(query, "timeoutSeconds")
     if text and not (text.isdecimal() and len(text) <= 9):
-        raise errors.bad_request(f'timeoutSeconds: "{text[:63]}" is no whole number')
+        raise _no_number(text)
     return float(text or 0)

@@ -15,14 +15,19 @@ from podyard.cluster.changes import Change
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
+from podyard.kube_api import beginning
 from podyard.kube_api.binding import Binding
 from podyard.kube_api.changing import Changing
 from podyard.kube_api.core import bindings, discovery, hidden_values, media
 from podyard.kube_api.core.access import Access
+from podyard.kube_api.core.built_in import built_in
 from podyard.kube_api.core.catalogue import Catalogue
+from podyard.kube_api.core.completing import complete
 from podyard.kube_api.core.event_store import EventStore
 from podyard.kube_api.core.event_telling import Teller
+from podyard.kube_api.core.forms import in_order
 from podyard.kube_api.core.openapi import OpenApi
+from podyard.kube_api.core.served import Served
 from podyard.kube_api.core.store import Readers, Store
 from podyard.kube_api.event_reading import EventReading
 from podyard.kube_api.event_writing import EventWriter
@@ -32,8 +37,9 @@ from podyard.kube_api.measuring import Measuring
 from podyard.kube_api.reading import Reading
 from podyard.kube_api.serving import Api
 from podyard.kube_api.settings import KubeApiSettings
+from podyard.kube_api.unscheduled import Unscheduled
 from podyard.kube_api.writing import Known, Writer
-from podyard.objects.documents import Document
+from podyard.objects.documents import Document, copy
 from podyard.objects.extensions import DEFINITIONS
 from podyard.proto import subjects
 from podyard.runtime.connections import Bounds, Configured, Door
@@ -54,6 +60,7 @@ FOLLOWED: Final = (
     *subjects.ALL_FACTS,
     subjects.ALL_NOMINATIONS,
     subjects.ALL_QUOTA_USAGE,
+    subjects.ALL_POD_SCHEDULED,
     subjects.ALL_BINDINGS,
 )
 """Objects and all that is joined to them; of placements the bindings themselves, so that a pod's version is
@@ -72,6 +79,13 @@ async def main(service: Service[KubeApiSettings]) -> None:
     event_reading = EventReading(service.bus, events, teller, service.clock.now)
     definitions = _Definitions(store, service.log)
 
+    def is_there(key: ObjectKey) -> bool:
+        return store.item(key) is not None
+
+    def changed(changes: Sequence[Change]) -> None:
+        definitions.changed(changes)
+        unscheduled.look()
+
     def listed(reason: str) -> None:
         definitions.listed(reason)
         event_reading.cluster_listed(reason)
@@ -82,10 +96,11 @@ async def main(service: Service[KubeApiSettings]) -> None:
         Followed(FOLLOWED, FOLLOWED),
         service.health,
         service=NAME,
-        on_changes=definitions.changed,
+        on_changes=changed,
         on_listed=listed,
         lasting=True,
     )
+    unscheduled = Unscheduled(service.bus, store, followed.informer.reached, service.log)
     service.health.set_ready(REQUESTS_CHECK, False, "not answering before the objects are listed")
     work = LargeWork()
     writer = Writer(
@@ -150,6 +165,8 @@ async def main(service: Service[KubeApiSettings]) -> None:
         await event_reading.listed()
         tasks.start_soon(door.admit)
         tasks.start_soon(keys.keep_fresh, door.ask_anew)
+        tasks.start_soon(unscheduled.run)
+        tasks.start_soon(beginning.make, writer, _of_built_in, is_there, service.log)
         service.health.set_ready(REQUESTS_CHECK, True)
         service.log.info("answering", address=f"https://{address}", position=followed.informer.position)
 
@@ -188,14 +205,21 @@ def _namespace(store: Store, name: str) -> Document | None:
     return None if item is None else item.moment.document({})
 
 
+def _of_built_in(resource: str) -> Served:
+    return next(one for one in built_in() if one.resource == resource and one.stored is not None)
+
+
 def _known(store: Store, key: ObjectKey) -> Known | None:
     item = store.item(key)
     stored = store.objects.documents.stored(key)
     if item is None or stored is None:
         return None
-    document = hidden_values.encode(item.moment.document({}), key.resource)
-    document["metadata"]["resourceVersion"] = str(item.version)
-    return Known(document, stored, item.moment.viewed)
+    plain = hidden_values.encode(item.moment.document({}), key.resource)
+    plain["metadata"]["resourceVersion"] = str(item.version)
+    document = copy(plain)
+    complete(key.resource, document, item.moment.evidence)
+    document["metadata"] = in_order(document["metadata"])
+    return Known(document, stored, plain, item.moment.viewed)
 
 
 def _node(store: Store, name: str) -> NodeView | None:

@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 
 from podyard.kube_api import bodies
 from podyard.kube_api.changing import Change, Changing, Deletion
-from podyard.kube_api.core import access, deleting, discovery, errors, paths, scaling, zero_values
+from podyard.kube_api.core import access, deleting, discovery, errors, paths, scaling
 from podyard.kube_api.core.access import Access, Identity, Wish
 from podyard.kube_api.core.bindings import BINDING, BINDINGS
 from podyard.kube_api.core.catalogue import Catalogue
@@ -181,6 +181,8 @@ class Api:
         catalogue, described = self._catalogue()
         if asked.goal == "openapi":
             page = await anyio.to_thread.run_sync(described.index, accept)
+        elif asked.goal == "openapi-v2":
+            page = await anyio.to_thread.run_sync(described.together, accept)
         elif asked.goal == "openapi-document":
             page = described.document(asked.group, asked.version, accept, query.get("hash", [""])[0])
         else:
@@ -262,11 +264,11 @@ class Api:
             return _json(await self._changing.scale(change, part))
         match asked.verb:
             case "create":
-                return _written(served, await self._changing.create(change), 201)
+                return _written(await self._changing.create(change), 201)
             case "update":
-                return _written(served, await self._changing.replace(change))
+                return _written(await self._changing.replace(change))
             case "patch":
-                return _written(served, await self._changing.patch(change))
+                return _written(await self._changing.patch(change))
             case "delete":
                 return _deleted(await self._changing.delete(change))
             case _:
@@ -297,8 +299,8 @@ class Api:
 
     def _asked_about(self, change: Change, identity: Identity) -> Document:
         """Who somebody is, and what he may: himself; whose token it is: whoever may write."""
-        document = bodies.document(change.body, change.media)
         kind = change.served.kind
+        document = bodies.document(change.body, change.media, kind)
         if kind == "SelfSubjectReview":
             about = {"username": identity.user, "groups": sorted(identity.groups)}
             return {**document, "kind": kind, "apiVersion": change.served.api_version, "status": {"userInfo": about}}
@@ -336,8 +338,8 @@ async def _read(
         query=one,
         options=Options(
             who=identity.user,
-            dry_run=bodies.dry_run(query.get("dryRun", [])),
-            validation=bodies.validation(one),
+            dry_run=bodies.dry_run(query.get("dryRun", []), asked.verb),
+            validation=bodies.validation(one, asked.verb),
         ),
         manager=manager[:128],
     )
@@ -416,9 +418,8 @@ def refused(error: ApiError) -> Response:
     return _json(error.status(), error.code, headers)
 
 
-def _written(served: Served, outcome: Outcome, status: int = 200) -> Response:
-    assert served.stored is not None, "nothing else is written"
-    return _warned(_json(zero_values.fill(outcome.document, served.stored.resource), status), outcome.warnings)
+def _written(outcome: Outcome, status: int = 200) -> Response:
+    return _warned(_json(outcome.document, status), outcome.warnings)
 
 
 def _deleted(deletion: Deletion) -> Response:

@@ -17,13 +17,14 @@ from podyard.cluster import finalizing, intents
 from podyard.cluster.intents import Remove, Stored
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.nodes import NodeView
-from podyard.kube_api.core import deleting, errors, outcomes, statuses, versions, zero_values
+from podyard.kube_api.core import deleting, errors, outcomes, statuses, versions
+from podyard.kube_api.core.completing import complete, without_completed
 from podyard.kube_api.core.deleting import Wanted
 from podyard.kube_api.core.errors import ApiError
 from podyard.kube_api.core.served import Served
 from podyard.kube_api.large import LargeWork
 from podyard.objects import secrets
-from podyard.objects.documents import Document, copy, mapping
+from podyard.objects.documents import Document, copy, is_mapping, mapping
 from podyard.objects.kinds import Kind
 from podyard.objects.pod import ENDED
 from podyard.proto import codec, subjects
@@ -84,6 +85,8 @@ class Known(NamedTuple):
 
     document: Document
     stored: Stored
+    plain: Document
+    """The document before it was completed to be shown."""
     viewed: object = None
     """Its typed view."""
 
@@ -258,7 +261,8 @@ class Writer:
         """An object as who changes it has to see it: a Secret with its values."""
         known = self._found(served, key)
         if key.resource == secrets.RESOURCE and known.document.get("data"):
-            known.document["data"] = {**known.document["data"], **await self.reveal(key, who)}
+            data = {**known.document["data"], **await self.reveal(key, who)}
+            known.document["data"], known.plain["data"] = data, data
         return known
 
     def _with_status(self, served: Served, key: ObjectKey, wanted: Document, known: Known) -> Document:
@@ -267,12 +271,15 @@ class Writer:
         about = f'{errors.qualified(served.resource, served.group)} "{key.name}"'
         shown, lying = (versions.stored(one, served) for one in (known.document, known.stored.document()))
         # as both were shown: zeros are nobody's wish
-        before, after = (zero_values.fill(copy(one), key.resource) for one in (shown, wanted))
-        return statuses.to_store(before, after, lying, kept, about)
+        after = copy(wanted)
+        if is_mapping(after.setdefault("status", {})):  # anything else is refused
+            complete(key.resource, after)
+        return statuses.to_store(shown, after, lying, kept, about)
 
     async def _put(self, served: Served, document: Document, known: Known, options: Options, manner: Manner) -> Outcome:
-        request = self._applying(document, options, manner=manner, expected=(known.stored.sequence,))
-        return await self._apply(served, request, _name(document), options)
+        wished = without_completed(document, known.document, known.plain)
+        request = self._applying(wished, options, manner=manner, expected=(known.stored.sequence,))
+        return await self._apply(served, request, _name(document), options, before=known.document)
 
     def _applying(
         self,
@@ -295,19 +302,27 @@ class Writer:
         )
 
     async def _apply(
-        self, served: Served, request: ApplyRequest, name: str, options: Options, *, once: str = ""
+        self,
+        served: Served,
+        request: ApplyRequest,
+        name: str,
+        options: Options,
+        *,
+        once: str = "",
+        before: Document | None = None,
     ) -> Outcome:
         result = await self._ask(subjects.OBJECTS_APPLY, request, once=once)
         if result.outcome not in ("created", "configured", "unchanged", "deleted"):
             raise _refused(result, served, name)
+        warnings = outcomes.told_warnings(result, served.stored)
         if options.dry_run:
-            return Outcome(versions.shown(_rehearsed(result, request), served), result.warnings)
+            return Outcome(versions.shown(_rehearsed(result, request, before), served), warnings)
         await self._seen(result.position)
         if result.outcome == "deleted":  # with its last finalizer: what was written is answered all the same
-            return Outcome(versions.shown(msgspec.json.decode(request.objects[0]), served), result.warnings)
+            return Outcome(versions.shown(msgspec.json.decode(request.objects[0]), served), warnings)
         # 404: it came, and has gone again
         now = await self._shown(served, ObjectKey(result.resource, result.namespace, result.name), options.who)
-        return Outcome(versions.shown(now.document, served), result.warnings)
+        return Outcome(versions.shown(now.document, served), warnings)
 
     async def _ask(self, subject: str, request: msgspec.Struct, *, once: str = "") -> ObjectResult:
         payload = await self._answer(subject, codec.encode(request), once)
@@ -334,13 +349,25 @@ class Writer:
 
 
 def _refused(result: ObjectResult, served: Served, name: str) -> ApiError:
-    return outcomes.refusal(result, kind=served.kind, group=served.group, resource=served.resource, name=name)
+    return outcomes.refusal(
+        result,
+        kind=served.kind,
+        group=served.group,
+        version=served.version,
+        resource=served.resource,
+        name=name,
+    )
 
 
-def _rehearsed(result: ObjectResult, request: ApplyRequest) -> Document:
-    if result.admitted:
-        return msgspec.json.decode(result.admitted[0])
-    return msgspec.json.decode(request.objects[0])  # it stays as it is, or its values are nobody's business
+def _rehearsed(result: ObjectResult, request: ApplyRequest, before: Document | None) -> Document:
+    """An object as a dry run would store it: at the version that it has now, if it is there."""
+    # one that is not admitted stays as it is, or its values are nobody's business
+    document = msgspec.json.decode(result.admitted[0] if result.admitted else request.objects[0])
+    complete(result.resource, document)
+    version = mapping(before or {}, "metadata").get("resourceVersion")
+    if version:
+        document["metadata"]["resourceVersion"] = version
+    return document
 
 
 def check_version(served: Served, key: ObjectKey, wanted: Document, now: Document) -> None:

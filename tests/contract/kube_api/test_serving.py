@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
+from podyard.bus.outgoing import Outgoing
+from podyard.proto import codec, streams, subjects
+from podyard.proto.decisions import AttemptRecord
 from tests.contract.kube_api.conftest import Clients
+from tests.support.waiting import eventually
 
 Document = dict[str, Any]
 NAMESPACE = "/api/v1/namespaces/default"
@@ -107,6 +111,130 @@ async def test_a_dry_run_writes_nothing_and_shows_what_it_would(clients: Clients
     answer = await clients.ask("POST", f"{APPS}/deployments?dryRun=All", json=deployment())
     assert (answer.status_code, answer.json()["spec"]["revisionHistoryLimit"]) == (201, 10)
     assert (await clients.ask("GET", f"{APPS}/deployments/web")).status_code == 404
+
+
+async def test_a_body_that_asks_for_a_dry_run_deletes_and_evicts_nothing(clients: Clients) -> None:
+    """kubectl says it there."""
+    await clients.create(f"{NAMESPACE}/configmaps", config("c"))
+    containers = [{"name": "c", "image": "i"}]
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": containers}}
+    await clients.create(f"{NAMESPACE}/pods", pod)
+    options = {"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"]}
+    assert (await clients.ask("DELETE", f"{NAMESPACE}/configmaps/c", json=options)).status_code == 200
+    eviction = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": "p"},
+        "deleteOptions": {"dryRun": ["All"]},
+    }
+    assert (await clients.ask("POST", f"{NAMESPACE}/pods/p/eviction", json=eviction)).status_code == 201
+    for path in (f"{NAMESPACE}/configmaps/c", f"{NAMESPACE}/pods/p"):
+        found = await clients.ask("GET", path)
+        assert (found.status_code, "deletionTimestamp" in found.json()["metadata"]) == (200, False)
+
+
+async def test_a_cluster_has_its_namespaces_and_keeps_them(clients: Clients) -> None:
+    async def are_there() -> bool:
+        items = (await clients.ask("GET", "/api/v1/namespaces")).json()["items"]
+        names = {item["metadata"]["name"] for item in items}
+        return names == {"default", "kube-system", "kube-public", "kube-node-lease"}
+
+    await eventually("the namespaces of every cluster", are_there)
+    refused = await clients.ask("DELETE", "/api/v1/namespaces/default")
+    assert (refused.status_code, refused.json()["message"]) == (
+        403,
+        'namespaces "default" is forbidden: this namespace may not be deleted',
+    )
+
+
+async def test_what_is_not_stored_is_shown_and_not_written_back(clients: Clients) -> None:
+    containers = [{"name": "c", "image": "nginx"}]
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": containers}}
+    made = await clients.create(f"{NAMESPACE}/pods", pod)
+    assert (made["spec"]["containers"][0]["imagePullPolicy"], made["status"]["qosClass"]) == ("Always", "BestEffort")
+    version = made["metadata"]["resourceVersion"]
+    put = await clients.ask("PUT", f"{NAMESPACE}/pods/p", json=made)
+    assert (put.status_code, put.json()["metadata"]["resourceVersion"]) == (200, version)
+
+
+async def test_a_watch_tells_why_a_pod_is_not_scheduled(clients: Clients) -> None:
+    containers = [{"name": "c", "image": "i"}]
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": containers}}
+    made = await clients.create(f"{NAMESPACE}/pods", pod)
+    uid, version = made["metadata"]["uid"], made["metadata"]["resourceVersion"]
+    record = AttemptRecord(
+        namespace="default",
+        name="p",
+        uid=uid,
+        attempt="1-1",
+        outcome="unschedulable",
+        at=1_800_000_000.0,
+        position=int(version),
+        message="0/1 nodes are available",
+    )
+    await clients.bus.publish(Outgoing(subjects.decisions("default", "p", uid), codec.encode(record)))
+    watch = f"{NAMESPACE}/pods?watch=true&timeoutSeconds=15&resourceVersion={version}"
+    async with clients.client() as client, client.stream("GET", watch) as answer:
+        async for line in answer.aiter_lines():
+            told = json.loads(line)["object"]["status"]["conditions"]
+            break
+    [condition] = told
+    assert (condition["type"], condition["status"], condition["reason"], condition["message"]) == (
+        "PodScheduled",
+        "False",
+        "Unschedulable",
+        "0/1 nodes are available",
+    )
+    subject = subjects.pod_scheduled("default", "p", uid)
+    await clients.ask("DELETE", f"{NAMESPACE}/pods/p?gracePeriodSeconds=0")
+
+    async def is_taken_back() -> bool:
+        found = await clients.bus.get(streams.CLUSTER.name, subject)
+        return found is not None and found.deleted
+
+    await eventually("what was told of a pod that is gone is taken back", is_taken_back)
+
+
+async def test_an_object_of_a_custom_kind_is_held_to_its_schema(clients: Clients) -> None:
+    properties = {"spec": {"type": "object", "properties": {"size": {"type": "integer", "maximum": 5, "default": 2}}}}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
+    }
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "boats.e.com"},
+        "spec": {
+            "group": "e.com",
+            "scope": "Namespaced",
+            "names": {"plural": "boats", "kind": "Boat"},
+            "versions": [version],
+        },
+    }
+    found = await clients.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+    established = [one["status"] for one in found["status"]["conditions"] if one["type"] == "Established"]
+    assert established == ["True"]
+    path = "/apis/e.com/v1/namespaces/default/boats"
+    boat = {"apiVersion": "e.com/v1", "kind": "Boat", "metadata": {"name": "a"}, "spec": {"sail": "big"}}
+    strict = await clients.ask("POST", f"{path}?fieldValidation=Strict", json=boat)
+    assert (strict.status_code, strict.json()["message"]) == (
+        400,
+        'Boat in version "v1" cannot be handled as a Boat: strict decoding error: unknown field "spec.sail"',
+    )
+    made = await clients.ask("POST", path, json=boat)
+    assert (made.json()["spec"], made.headers["Warning"]) == ({"size": 2}, '299 - "unknown field \\"spec.sail\\""')
+    refused = await clients.ask("PATCH", f"{path}/a", headers=MERGE, content=b'{"spec":{"size":6}}')
+    assert refused.status_code == 422
+    assert refused.json()["details"]["causes"] == [
+        {
+            "reason": "FieldValueInvalid",
+            "message": "Invalid value: 6: spec.size in body should be less than or equal to 5",
+            "field": "spec.size",
+        }
+    ]
 
 
 async def test_server_side_apply_creates_takes_turns_and_conflicts(clients: Clients) -> None:
@@ -227,8 +355,8 @@ async def test_a_definition_is_established_with_the_answer_and_its_kind_served(c
         ("POST", f"{NAMESPACE}/configmaps", b"[]", 400),
         ("POST", f"{NAMESPACE}/configmaps", b'{"kind":"Secret","apiVersion":"v1","metadata":{"name":"x"}}', 400),
         ("POST", f"{NAMESPACE}/configmaps", b" " * (3 * 1024 * 1024 + 1), 413),
-        ("POST", f"{NAMESPACE}/configmaps?dryRun=Some", b"{}", 400),
-        ("POST", f"{NAMESPACE}/configmaps?fieldValidation=Maybe", b"{}", 400),
+        ("POST", f"{NAMESPACE}/configmaps?dryRun=Some", b"{}", 422),
+        ("POST", f"{NAMESPACE}/configmaps?fieldValidation=Maybe", b"{}", 422),
         ("GET", f"{NAMESPACE}/configmaps?limit=x", b"", 400),
         ("GET", f"{NAMESPACE}/configmaps?resourceVersion=x", b"", 400),
         ("GET", f"{NAMESPACE}/configmaps?labelSelector=%21%21", b"", 400),

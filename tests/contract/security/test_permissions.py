@@ -40,6 +40,7 @@ CENSUS: Final = {"cluster.census"}
 LIVES: Final = {"cluster.nodelife.node-1"}
 USAGES: Final = {"cluster.quotausage.default.q.u1"}
 NOMINATIONS: Final = {"cluster.nominations.default.web.u1"}
+REFUSALS: Final = {"cluster.podscheduled.default.web.u1"}
 NODE_1: Final = {
     "cluster.podstatus.node-1.default.web.u1",
     "cluster.nodestatus.node-1",
@@ -124,7 +125,13 @@ RACK1_LEASE: Final = next(subject for subject in RACK1.publishes if subject.star
 
 MAY: Final[dict[str, set[str]]] = {
     "api": OBJECTS | USAGES | reading("CLUSTER") | WORDS | dead("api"),
-    "kube_api": ASKING | REVEAL | BIND | reading("CLUSTER", "DECISIONS", "K8SEVENTS") | WORDS | dead("kube_api"),
+    "kube_api": ASKING
+    | REVEAL
+    | BIND
+    | REFUSALS
+    | reading("CLUSTER", "DECISIONS", "K8SEVENTS")
+    | WORDS
+    | dead("kube_api"),
     "queue": NOMINATIONS | DECISIONS | REQUEUES | PURGE_DECISIONS | reading("CLUSTER", "DECISIONS") | leading("queue")
     | WORDS | dead("queue"),
     "scheduler": SCHEDULING | BIND | DECISIONS | PODS | reading("CLUSTER") | WORDS | dead("scheduler"),

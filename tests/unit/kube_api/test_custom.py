@@ -28,7 +28,7 @@ def test_a_definition_is_served() -> None:
     assert (one.group, one.version, one.resource, one.singular) == ("example.com", "v1", "gateways", "gateway")
     assert (one.kind, one.list_kind, one.namespaced) == ("Gateway", "GatewayList", True)
     assert (one.short_names, one.categories, one.schema) == (("gtw",), ("all",), SCHEMA)
-    assert one.verbs == ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+    assert one.verbs == ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
     assert one.definition is None
 
 

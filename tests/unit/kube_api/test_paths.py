@@ -88,9 +88,8 @@ def test_the_old_prefixes_are_refused() -> None:
         parse("GET", "/api/v1/proxy/pods/foo", {})
 
 
-def test_openapi_v2_is_refused() -> None:
-    with pytest.raises(ApiError, match="OpenAPI v2 is not served: those of /openapi/v3 are"):
-        parse("GET", "/openapi/v2", {})
+def test_openapi_v2_is_one_document() -> None:
+    assert parse("GET", "/openapi/v2", {}).goal == "openapi-v2"
 
 
 @pytest.mark.parametrize(

@@ -282,7 +282,12 @@ def test_custom_kinds_are_stored_as_they_are(admit):
     widget = {"apiVersion": "e.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"a": None, "b": 1.5}}
     stored = admit(widget)
     assert stored["spec"] == {"a": None, "b": 1.5}
-    assert stored["metadata"] == {"name": "w", "uid": "uid-1", "creationTimestamp": "2023-11-14T22:13:20Z"}
+    assert stored["metadata"] == {
+        "name": "w",
+        "uid": "uid-1",
+        "creationTimestamp": "2023-11-14T22:13:20Z",
+        "generation": 1,
+    }
 
 
 def test_wrong_types_and_quantities_are_refused_with_their_path(refused, make_pod):

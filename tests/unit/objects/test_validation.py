@@ -290,7 +290,7 @@ KINDS = {
     ),
     "selector that misses the template": (
         document("ReplicaSet", "apps/v1", spec={"selector": {"matchLabels": {"app": "db"}}, "template": template()}),
-        'spec.template.metadata.labels: Invalid value: "app=web": `selector` does not match template `labels`',
+        'spec.template.metadata.labels: Invalid value: {"app":"web"}: `selector` does not match template `labels`',
     ),
     "negative replicas": (
         document("Deployment", "apps/v1", spec={"replicas": -1, "selector": LABEL, "template": template()}),

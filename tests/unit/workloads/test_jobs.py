@@ -44,7 +44,7 @@ def test_it_completes_after_its_completions(stage: Stage):
         finish(stage, stage.active()[0].name)
     status = stage.document("jobs", "sum")["status"]
     assert (status["succeeded"], status.get("active", 0)) == (3, 0)
-    assert conditions(stage) == {"Complete": "CompletionsReached"}
+    assert conditions(stage) == {"SuccessCriteriaMet": "CompletionsReached", "Complete": "CompletionsReached"}
     assert status["completionTime"]
     assert not stage.active()
     assert len(stage.pods()) == 3  # what has ended stays to be looked at
@@ -68,7 +68,7 @@ def test_a_pod_counts_once_also_when_it_is_deleted_afterwards(stage: Stage):
     assert stage.document("jobs", "sum")["status"]["succeeded"] == 1
     finish(stage, stage.active()[0].name)
     assert stage.document("jobs", "sum")["status"]["succeeded"] == 2
-    assert conditions(stage) == {"Complete": "CompletionsReached"}
+    assert conditions(stage) == {"SuccessCriteriaMet": "CompletionsReached", "Complete": "CompletionsReached"}
 
 
 def test_the_count_and_the_finalizer_are_written_together(stage: Stage):
@@ -205,7 +205,7 @@ def test_it_fails_above_its_backoff_limit(stage: Stage):
     finish(stage, stage.active()[0].name, "Failed")
     stage.pass_time(11)
     finish(stage, stage.active()[0].name, "Failed")
-    assert conditions(stage) == {"Failed": "BackoffLimitExceeded"}
+    assert conditions(stage) == {"FailureTarget": "BackoffLimitExceeded", "Failed": "BackoffLimitExceeded"}
     assert not stage.active()
     stage.pass_time(1000)
     assert not stage.active()
@@ -218,7 +218,7 @@ def test_it_fails_after_its_deadline(stage: Stage):
     stage.pass_time(59)
     assert len(stage.active()) == 1
     stage.pass_time(2)
-    assert conditions(stage) == {"Failed": "DeadlineExceeded"}
+    assert conditions(stage) == {"FailureTarget": "DeadlineExceeded", "Failed": "DeadlineExceeded"}
     assert not stage.active()
 
 
@@ -246,7 +246,7 @@ def test_without_completions_one_success_ends_it(stage: Stage):
     assert len(stage.active()) == 2
     for pod in rest:
         finish(stage, pod.name)
-    assert conditions(stage) == {"Complete": "CompletionsReached"}
+    assert conditions(stage) == {"SuccessCriteriaMet": "CompletionsReached", "Complete": "CompletionsReached"}
 
 
 def test_a_finished_job_goes_after_its_time_to_live(stage: Stage):

@@ -108,6 +108,7 @@ def core() -> tuple[Identity, ...]:
                 subjects.OBJECTS_DELETE,
                 subjects.OBJECTS_EVICT,
                 subjects.OBJECTS_REVEAL,
+                subjects.ALL_POD_SCHEDULED,
                 subjects.BINDER_BIND,
                 *_reading("CLUSTER", "DECISIONS", "K8SEVENTS"),
             ),

@@ -11,7 +11,7 @@ What there is:
 - `built_in`, `custom`, `order`  which are built in, which CustomResourceDefinitions add, in which order
 - `definitions`  how CustomResourceDefinitions stand beside each other, which their status says
 - `discovery`  the documents of discovery, aggregated and plain, and the version
-- `openapi`, `schemas`  the documents of OpenAPI v3, their components
+- `openapi`, `schemas`  the documents of OpenAPI v3, their components; `openapi_v2` the one of v2
 
 Reading:
 
@@ -23,9 +23,9 @@ Reading:
 - `selecting`  label and field selectors
 - `listing`  GET and LIST: versions and pages
 - `watching`  WATCH: what each watcher is told
+- `completing`  what is shown of objects although it is not stored
 - `forms`  how objects are written: whole, their metadata, lists, events
 - `hidden_values`  what stands for values of Secrets that are not shown
-- `zero_values`  what Go writes of a status although it is zero
 - `tabling`, `columns`, `document_cells`  the same as a table
 - `json_paths`  JSONPath, as definitions of custom resources use it
 
@@ -44,5 +44,6 @@ Writing:
 - `statuses`  what is stored of a status that somebody writes
 - `versions`, `autoscalers`  an object in the version that is asked for, and in the one that is stored
 - `scaling`  the scale of what has replicas
+- `go_decoding`  what Go says of JSON that it cannot read
 - `outcomes`  what the api answers about an object, as refusals
 """

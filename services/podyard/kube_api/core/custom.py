@@ -17,7 +17,8 @@ from podyard.objects.errors import UnknownKindError
 from podyard.objects.faults import cut
 
 _PLURAL: Final = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
-_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+"""In the order in which they are told."""
 _VERBS_OF_THE_LEAVING: Final = ("delete", "deletecollection", "get", "list", "watch")
 """Of a definition that is being deleted: nothing new comes."""
 

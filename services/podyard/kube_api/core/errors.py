@@ -105,6 +105,17 @@ def bad_request(message: str) -> ApiError:
     return ApiError(400, "BadRequest", message)
 
 
+def forbidden(resource: str, group: str, name: str, why: str, causes: Sequence[Cause] = ()) -> ApiError:
+    """Source: NewForbidden."""
+    message = f'{qualified(resource, group)} "{name}" is forbidden: {why}'
+    return ApiError(403, "Forbidden", message, name=name, group=group, kind=resource, causes=causes)
+
+
+def cannot_be_handled(kind: str, version: str, why: str) -> ApiError:
+    """A body is no object of its kind. Source: apiserver, handlers/rest.go, transformDecodeError."""
+    return bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
+
+
 def too_many_requests(why: str) -> ApiError:
     """It may be asked again in a second. Source: NewTooManyRequestsError."""
     return ApiError(429, "TooManyRequests", f"Too many requests: {why}", retry_after_s=1)

@@ -11,7 +11,8 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 
 from podyard.cluster.keys import ObjectKey
-from podyard.kube_api.core import hidden_values, zero_values
+from podyard.kube_api.core import hidden_values
+from podyard.kube_api.core.completing import complete
 from podyard.kube_api.core.items import Item
 from podyard.memory.kept import Kept
 from podyard.objects.documents import Document
@@ -120,13 +121,40 @@ def body_of(item: Item, shown: Mapping[str, str], convert: Convert | None = None
 def document_of(item: Item, shown: Mapping[str, str], convert: Convert | None = None) -> dict[str, Any]:
     """The same as a document, without kind and apiVersion, its metadata first."""
     document = hidden_values.encode(item.moment.document(shown), item.key.resource)
+    if not item.moment.fault:
+        complete(item.key.resource, document, item.moment.evidence)
     if convert is not None:
         document = convert(document)
     document.pop("apiVersion", None)
     document.pop("kind", None)
     metadata = document.pop("metadata")
     metadata["resourceVersion"] = str(item.version)
-    return {"metadata": metadata, **zero_values.fill(document, item.key.resource)}
+    return {"metadata": in_order(metadata), **document}
+
+
+_ORDER: Final = (
+    "name",
+    "generateName",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+"""Of metadata. Source: apimachinery v0.36.2, pkg/apis/meta/v1/types.go, ObjectMeta."""
+
+
+def in_order(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Metadata in the order in which the API server writes it."""
+    found = {key: metadata[key] for key in _ORDER if key in metadata}
+    return found | metadata if len(found) < len(metadata) else found
 
 
 class Whole:
@@ -240,7 +268,7 @@ def bookmark(prefix: bytes, version: int, *, initial_end: bool) -> bytes:
 
 def mark_metadata(version: int, initial_end: bool) -> bytes:
     """The metadata of a bookmark's object."""
-    found: dict[str, Any] = {"resourceVersion": str(version), "creationTimestamp": None}
+    found: dict[str, Any] = {"resourceVersion": str(version)}
     if initial_end:
         found["annotations"] = {INITIAL_EVENTS_END: "true"}
     return msgspec.json.encode(found)

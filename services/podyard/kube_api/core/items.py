@@ -75,7 +75,10 @@ class Item:
         viewed = self.moment.viewed
         if viewed is None:
             return _NO_LABELS
-        return viewed.labels if isinstance(viewed, PodView | NodeView) else viewed.metadata.labels
+        if isinstance(viewed, PodView):
+            topology = self.moment.evidence.topology
+            return {**dict(topology), **viewed.labels} if topology else viewed.labels
+        return viewed.labels if isinstance(viewed, NodeView) else viewed.metadata.labels
 
     @property
     def bytes(self) -> int:

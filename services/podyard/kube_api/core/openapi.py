@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from podyard.kube_api.core import openapi_v2
 from podyard.kube_api.core.built_in import built_in
 from podyard.kube_api.core.catalogue import Catalogue
 from podyard.kube_api.core.media import JSON, Page, clauses, etag, not_acceptable
@@ -126,6 +127,31 @@ class OpenApi:
             where = {"Location": _url(_place(group, version), page)}
             return Page(JSON, b"", headers=where, status=301)
         return page._replace(headers={**page.headers, "Cache-Control": "public, immutable"})
+
+    def together(self, accept: str) -> Page:
+        """The document of OpenAPI v2, of all groups.
+
+        :param accept: the header's value, empty if there is none
+        :raises ApiError: 406, the client takes neither JSON nor protobuf
+        """
+        for clause in clauses(accept):
+            if clause.takes(JSON):
+                return self._together(JSON)
+            if clause.type in (openapi_v2.PROTOBUF, openapi_v2.PROTOBUF_BEFORE):
+                return self._together(openapi_v2.PROTOBUF)
+        raise not_acceptable((JSON, openapi_v2.PROTOBUF))
+
+    def _together(self, media_type: str) -> Page:
+        if media_type not in self._made:
+            document = openapi_v2.document_of(
+                msgspec.json.decode(self._document(group.name, version).body)
+                for group in self._catalogue.groups()
+                for version in group.versions
+            )
+            protobuf = media_type == openapi_v2.PROTOBUF
+            body = openapi_v2.protobuf(document) if protobuf else msgspec.json.encode(document)
+            self._made[media_type] = Page(media_type, body, f'"{etag(body)}"', {"Vary": "Accept"})
+        return self._made[media_type]
 
     def _document(self, group: str, version: str) -> Page:
         served = self._catalogue.resources(group, version)

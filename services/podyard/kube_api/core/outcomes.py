@@ -1,10 +1,13 @@
 """What the api answers about an object, as the Kubernetes API's refusals. Pure."""
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
 from podyard.kube_api.core import errors
 from podyard.kube_api.core.errors import ApiError, Cause
+from podyard.objects import acting
+from podyard.objects.kinds import Kind
 from podyard.proto.objects_api import FieldError, ObjectResult
 
 UNCLEAR_RETRY_S: Final = 1
@@ -14,9 +17,10 @@ ONE_BUDGET: Final = "DisruptionBudget"
 _ALREADY_EXISTS: Final = "AlreadyExists"
 _CONFLICT: Final = "Conflict"
 NAMESPACE_TERMINATING: Final = "NamespaceTerminating"
+_UNKNOWN: Final = re.compile(r'^(unknown field "[^"]*"): did you mean .*$')
 
 
-def refusal(result: ObjectResult, *, kind: str, group: str, resource: str, name: str) -> ApiError:
+def refusal(result: ObjectResult, *, kind: str, group: str, version: str, resource: str, name: str) -> ApiError:
     """Why an object was not written.
 
     :param name: as it was asked for
@@ -33,12 +37,30 @@ def refusal(result: ObjectResult, *, kind: str, group: str, resource: str, name:
     if result.unclear:
         return ApiError(504, "Timeout", result.message, retry_after_s=UNCLEAR_RETRY_S)
     if result.errors:
-        return faulty(result.errors, kind=kind, group=group, resource=resource, name=name, namespace=result.namespace)
+        return faulty(
+            result.errors,
+            kind=kind,
+            group=group,
+            version=version,
+            resource=resource,
+            name=name,
+            namespace=result.namespace,
+        )
     return ApiError(503, "ServiceUnavailable", result.message, retry_after_s=UNCLEAR_RETRY_S)
 
 
+def told_warnings(result: ObjectResult, kind: Kind | None) -> tuple[str, ...]:
+    """What is told with a write, as the API server tells it: that nothing acts on a kind it never says, and
+    of an unknown field not which one may have been meant.
+
+    :param kind: of the object
+    """
+    known = "" if kind is None else acting.unheeded(kind)
+    return tuple(_UNKNOWN.sub(r"\1", one) for one in result.warnings if one != known)
+
+
 def faulty(
-    faults: Sequence[FieldError], *, kind: str, group: str, resource: str, name: str, namespace: str
+    faults: Sequence[FieldError], *, kind: str, group: str, version: str, resource: str, name: str, namespace: str
 ) -> ApiError:
     """What is wrong with an object.
 
@@ -47,10 +69,10 @@ def faulty(
     ending = next((one for one in faults if one.type == NAMESPACE_TERMINATING), None)
     if ending is not None:
         cause = Cause(ending.type, f"namespace {namespace} is being terminated", ending.field)
-        return _forbidden(resource, group, name, ending.detail, (cause,))
+        return errors.forbidden(resource, group, name, ending.detail, (cause,))
     unknown = [one for one in faults if one.type == "UnknownField"]
     if unknown:
-        return errors.bad_request(f"{kind} in version has unknown fields: strict decoding error: {_listed(unknown)}")
+        return errors.cannot_be_handled(kind, version, f"strict decoding error: {_listed(unknown)}")
     if (
         len(faults) == 1
         and faults[0].type in ("Forbidden", "FieldValueNotFound")
@@ -58,14 +80,8 @@ def faulty(
     ):
         if faults[0].type == "FieldValueNotFound":
             return ApiError(404, "NotFound", faults[0].detail.partition(":")[0])
-        return _forbidden(resource, group, name, faults[0].detail)
+        return errors.forbidden(resource, group, name, faults[0].detail)
     return errors.invalid(kind, group, name, [Cause(one.type, one.detail, one.field) for one in faults])
-
-
-def _forbidden(resource: str, group: str, name: str, why: str, causes: tuple[Cause, ...] = ()) -> ApiError:
-    """Source: NewForbidden."""
-    message = f'{errors.qualified(resource, group)} "{name}" is forbidden: {why}'
-    return ApiError(403, "Forbidden", message, name=name, group=group, kind=resource, causes=causes)
 
 
 def _listed(unknown: list[FieldError]) -> str:

@@ -19,10 +19,11 @@ LONGEST_PATH: Final = 2048
 """Characters. Group, namespace, resource, name and subresource have at most 253 each."""
 
 Goal: TypeAlias = Literal[
-    "core", "groups", "group", "resources", "resource", "openapi", "openapi-document", "version", "health"
+    "core", "groups", "group", "resources", "resource", "openapi", "openapi-document", "openapi-v2", "version", "health"
 ]
 """`core`, `groups`: `/api` and `/apis`; `group`: `/apis/<group>`; `resources`: `/api/v1`,
-`/apis/<group>/<version>`; `resource`: objects; `openapi`: the index of the documents."""
+`/apis/<group>/<version>`; `resource`: objects; `openapi`: the index of the documents, `openapi-v2`: the
+one of all groups."""
 
 _HEALTH: Final = frozenset(("healthz", "livez", "readyz"))
 _VERBS: Final[Mapping[str, str]] = {
@@ -146,8 +147,8 @@ def _beside(parts: Sequence[str]) -> Asked:
         return Asked("health", resource=first, name="".join(rest))
     if parts[:2] == ["openapi", "v3"]:
         return _openapi(rest[1:])
-    if parts[:2] == ["openapi", "v2"]:
-        raise ApiError(404, "NotFound", "the document of OpenAPI v2 is not served: those of /openapi/v3 are")
+    if parts == ["openapi", "v2"]:
+        return Asked("openapi-v2")
     raise nowhere()
 
 

@@ -6,7 +6,7 @@ the same version as the last of them: whoever was cut off between the two would 
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.nodes import NodeView
@@ -17,7 +17,10 @@ from podyard.kube_api.core.history import Gap
 from podyard.kube_api.core.items import Content, Item, Step, uid_of
 from podyard.objects.quotas import QUOTAS, ResourceQuota
 from podyard.proto import subjects
+from podyard.proto.facts import PodScheduledFact
 from podyard.telling.pod_conditions import Evidence
+
+TOPOLOGY: Final = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 
 
 class Difference(NamedTuple):
@@ -42,6 +45,8 @@ class Places:
         self.keys: dict[str, ObjectKey] = {}
         """Of the objects that were listed, by subject: taken apart message by message, not all at its end."""
         self._read: dict[str, tuple[int, float]] = {}
+        self.refusals: dict[str, tuple[int, PodScheduledFact]] = {}
+        """Why pods are not scheduled, with the sequences of that, by uid."""
 
     def read(self, uid: str, sequence: int, stored_at: float) -> None:
         """The binding of a pod, or its tombstone; `stored_at` in seconds since 1970."""
@@ -62,8 +67,25 @@ class Places:
             if uid in known:
                 found[uid] = known[uid]
             elif pod.bound is not None:
-                found[uid] = Evidence(bound_at=stored_at)
+                found[uid] = Evidence(bound_at=stored_at, topology=topology_labels(view, pod.node_name))
+        for uid, (_, fact) in self.refusals.items():
+            if is_pending(view, uid):
+                found[uid] = Evidence(refusal=fact)
         return found
+
+
+def is_pending(view: ClusterView, uid: str) -> bool:
+    """Whether there is a pod of this uid that waits to be scheduled."""
+    pod = view.pods_by_uid.get(uid)
+    return pod is not None and pod.bound is None and pod.release is None
+
+
+def topology_labels(view: ClusterView, node: str) -> tuple[tuple[str, str], ...]:
+    """The labels that a pod takes over from the node that it is bound to; none if nobody knows the node.
+
+    Source: kubernetes v1.36.2, plugin/pkg/admission/podtopologylabels/admission.go."""
+    found = view.nodes.get(node)
+    return () if found is None else tuple((key, found.labels[key]) for key in TOPOLOGY if key in found.labels)
 
 
 def version_of(moment: Content, view: ClusterView, places: Places) -> int:
@@ -75,6 +97,8 @@ def version_of(moment: Content, view: ClusterView, places: Places) -> int:
     if isinstance(viewed, PodView):
         about.append(subjects.nomination(namespace, name, viewed.uid))
         found = max(found, places.sequence(viewed.uid))
+        if moment.evidence.refusal is not None:
+            found = max(found, places.refusals.get(viewed.uid, (0, None))[0])
         if viewed.bound is not None or viewed.release is not None:
             about.append(subjects.pod_status(viewed.node_name, namespace, name, viewed.uid))
         if viewed.lost is not None:

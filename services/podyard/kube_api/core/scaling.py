@@ -7,6 +7,8 @@ sisters; apiextensions-apiserver/pkg/registry/customresource/etcd.go for custom 
 from typing import Any
 
 from podyard.kube_api.core import errors
+from podyard.kube_api.core.patching.field_sets import of_path
+from podyard.kube_api.core.patching.managers import managed_of
 from podyard.kube_api.core.served import Served
 from podyard.objects import decoding, selectors
 from podyard.objects.documents import Document, child, copy, mapping
@@ -61,6 +63,18 @@ def with_replicas(document: Document, scale: Document, served: Served) -> Docume
         place = child(place, step)
     place[last] = replicas
     return found
+
+
+def has_owner(document: Document, served: Served) -> bool:
+    """Whether somebody owns the number of replicas. While nobody does, a Scale looks like an object that
+    nobody is tracked on, and stays so. Source: apimachinery v0.36.2, pkg/util/managedfields/scalehandler.go
+    (ToSubresource), internal/skipnonapplied.go."""
+    try:
+        managed = managed_of(document)
+    except ValueError:
+        return False
+    replicas = of_path(*_path(served, "specReplicasPath", _REPLICAS))
+    return any(owned.fields & replicas for owned in managed.values())
 
 
 def _path(served: Served, name: str, usual: str) -> list[str]:

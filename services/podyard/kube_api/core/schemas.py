@@ -1,8 +1,8 @@
 """Schemas of OpenAPI v3: of Kubernetes' types, made from their table, and of custom kinds, as their
 definitions have them.
 
-Of a field there are type, format, whether it is required, and how lists and maps are joined; no description
-and no default, which the table has not.
+Of a field there are type, format, description, whether it is required, which texts it may have, and how lists
+and maps are joined; no default, which no table has.
 
 Source: kube-openapi v0.0.0-20260317180543, pkg/builder3/openapi.go; kubernetes v1.36.2, api/openapi-spec/v3;
 apiextensions-apiserver v0.36.2, pkg/controller/openapi/builder/builder.go.
@@ -15,8 +15,9 @@ from typing import Any, Final
 from podyard.kube_api.core.built_in import BODIES
 from podyard.kube_api.core.order import METRICS
 from podyard.kube_api.core.served import Served
-from podyard.objects import api_types, documents
+from podyard.objects import api_types, api_words, documents
 from podyard.objects.api_types import LIST, MAP, Definition, Field
+from podyard.objects.api_words import FieldWords, Words
 from podyard.objects.documents import Document
 
 META: Final = "apimachinery.pkg.apis.meta.v1"
@@ -27,6 +28,9 @@ _LIST_META: Final = f"{META}.ListMeta"
 
 KIND: Final = "x-kubernetes-group-version-kind"
 _PREFIX: Final = "io.k8s."
+_NO_WORDS: Final = FieldWords()
+_LIKE_ANY: Final = "api.core.v1.Pod"
+"""A kind whose apiVersion, kind and metadata are described as those of any other; its list likewise."""
 
 _PRIMITIVES: Final[Mapping[str, Document]] = {
     "any": {},
@@ -166,14 +170,16 @@ def _innermost(type_: str) -> str:
 
 
 def _structure(name: str, kinds: Iterable[Document]) -> Document:
-    definition = _definition(name) or Definition()
+    definition, words = _definition(name) or Definition(), _words(name)
     if name == api_types.QUANTITY:
-        return _QUANTITY
+        return _said(words.description, _QUANTITY)
     if definition.type:
-        return _value(definition.type)
+        return _said(words.description, _value(definition.type))
     found: Document = {
-        "type": "object",
-        "properties": {key: _field(field) for key, field in sorted(definition.fields.items())},
+        **_said(words.description, {"type": "object"}),
+        "properties": {
+            key: _field(field, words.fields.get(key, _NO_WORDS)) for key, field in sorted(definition.fields.items())
+        },
     }
     required = sorted(key for key, field in definition.fields.items() if field.required)
     if required:
@@ -185,11 +191,24 @@ def _structure(name: str, kinds: Iterable[Document]) -> Document:
     return found
 
 
-def _field(field: Field) -> Document:
-    found = _value(field.type)
+def _words(name: str) -> Words:
+    return api_words.table().definitions.get(name, Words())
+
+
+def _said(description: str, schema: Document) -> Document:
+    return {"description": description, **schema} if description else schema
+
+
+def _field(field: Field, words: FieldWords) -> Document:
+    found: Document = _value(field.type)
     if "$ref" in found:
         found = {"allOf": [found]}
+    if words.item_texts:
+        inner = "items" if "items" in found else "additionalProperties"
+        found[inner] = {**found[inner], "enum": list(words.item_texts)}
+    found = _said(words.description, found)
     said: dict[str, Any] = {
+        "enum": list(words.texts),
         "x-kubernetes-list-type": field.list_type,
         "x-kubernetes-list-map-keys": list(field.list_keys),
         "x-kubernetes-map-type": field.map_type,
@@ -218,15 +237,20 @@ def _item(type_: str) -> Document:
 
 
 def _list(served: Served) -> Document:
+    words = _words(list_component(served).removeprefix(_PREFIX))
+    like_any = _words(f"{_LIKE_ANY}List").fields
+    properties: dict[str, Document] = {
+        "apiVersion": {"type": "string"},
+        "items": {"type": "array", "items": {"allOf": [ref(component(served))]}},
+        "kind": {"type": "string"},
+        "metadata": {"allOf": [ref(of_definition(_LIST_META))]},
+    }
+    if not words.fields:
+        words = Words(f"{served.list_kind} is a list of {served.kind}", {**like_any, "items": _NO_WORDS})
     return {
-        "type": "object",
+        **_said(words.description, {"type": "object"}),
         "required": ["items"],
-        "properties": {
-            "apiVersion": {"type": "string"},
-            "items": {"type": "array", "items": {"allOf": [ref(component(served))]}},
-            "kind": {"type": "string"},
-            "metadata": {"allOf": [ref(of_definition(_LIST_META))]},
-        },
+        "properties": {name: _said(words.fields[name].description, schema) for name, schema in properties.items()},
         KIND: [kind(served.group, served.version, served.list_kind)],
     }
 
@@ -235,13 +259,17 @@ def _custom(served: Served) -> Document:
     """The schema of a definition, with what all objects have; without one any object is of it."""
     own: dict[str, Any] = {"type": "object"}
     if served.schema is not None:
+        of_all: dict[str, Document] = {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"allOf": [ref(of_definition(api_types.OBJECT_META))]},
+        }
+        words = _words(_LIKE_ANY).fields
         own = {
             **served.schema,
             "properties": {
                 **documents.mapping(served.schema, "properties"),
-                "apiVersion": {"type": "string"},
-                "kind": {"type": "string"},
-                "metadata": {"allOf": [ref(of_definition(api_types.OBJECT_META))]},
+                **{name: _said(words[name].description, schema) for name, schema in of_all.items()},
             },
         }
     own[KIND] = [kind(served.group, served.version, served.kind)]

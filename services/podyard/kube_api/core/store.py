@@ -21,17 +21,19 @@ from podyard.kube_api.core.definitions import Defined, Definitions
 from podyard.kube_api.core.errors import ApiError
 from podyard.kube_api.core.history import HISTORY_BYTES, Gap, History
 from podyard.kube_api.core.items import Content, Item, Step, path_of
-from podyard.kube_api.core.relisting import Difference, Places
+from podyard.kube_api.core.relisting import Difference, Places, topology_labels
 from podyard.kube_api.core.shelves import EMPTY, Scope, Shelf
 from podyard.objects.extensions import DEFINITIONS
 from podyard.objects.quotas import QUOTAS
-from podyard.proto import subjects
+from podyard.proto import codec, subjects
+from podyard.proto.facts import PodScheduledFact
 from podyard.telling.objects import Moment, Objects
-from podyard.telling.pod_conditions import Evidence
+from podyard.telling.pod_conditions import NOTHING, Evidence
 
 _OBJECT: Final = "cluster"
 _OBJECT_TOKENS: Final = 4
 _BINDINGS: Final = subjects.ALL_BINDINGS.removesuffix(">")
+_POD_SCHEDULED: Final = subjects.ALL_POD_SCHEDULED.removesuffix(">")
 _QUOTA_USAGE: Final = subjects.ALL_QUOTA_USAGE.removesuffix(">")
 
 
@@ -97,6 +99,10 @@ class Store:
         """Who is told."""
         self.gap = Gap(0, 0)
         """Of the last listing: what happened in it is known by its outcome alone."""
+        self.refusals: dict[str, int] = {}
+        """Of what uids it is stored why they are not scheduled, with the sequences of that."""
+        self.settled: dict[str, subjects.PodSubject] = {}
+        """Those of them that do not wait any more, until somebody takes them."""
         self._definitions = Definitions()
         self._shelves: dict[str, Shelf] = {}
         self._listed = False
@@ -149,6 +155,9 @@ class Store:
     def apply(self, delivery: Delivered) -> list[Change]:
         """Fold one delivery, and tell of the steps that it made."""
         subject = delivery.subject
+        if subject.startswith(_POD_SCHEDULED):
+            self._refused(delivery)
+            return []
         about = subjects.parse_object(subject) if _is_object(subject.split(".")) else None
         if about is not None:
             self.objects.documents.apply(delivery)
@@ -191,6 +200,9 @@ class Store:
         changes = self.objects.view.end_listing(position)
         places, self._places = self._places, None
         self.objects.evidence = places.evidence(self.objects.view, self.objects.evidence)
+        self.refusals = {uid: sequence for uid, (sequence, _) in places.refusals.items()}
+        for uid, (_, fact) in places.refusals.items():
+            self._settle_refusal(subjects.PodSubject(fact.namespace, fact.name, uid))
         found = map(self.objects.moment, self.objects.documents.keys(DEFINITIONS))
         self._definitions.listed(moment for moment in found if moment is not None)
         old, self._shelves = self._shelves, {}
@@ -237,6 +249,40 @@ class Store:
                 if path not in there:
                     yield Difference(resource, path, before, None, relisting.end_of(before, self.objects.view, gap))
 
+    def _refused(self, delivery: Delivered) -> None:
+        """It is stored why a pod is not scheduled, or that is over.
+
+        :raises MessageError: it cannot be read
+        """
+        pod, sequence = subjects.parse_pod(delivery.subject), delivery.sequence
+        fact = None if delivery.deleted else codec.decode(PodScheduledFact, delivery.payload)
+        if self._places is not None:
+            if fact is None:
+                self._places.refusals.pop(pod.uid, None)
+            else:
+                self._places.refusals[pod.uid] = sequence, fact
+            return
+        self.advance(sequence)
+        evidence = self.objects.evidence
+        if fact is None:
+            self.refusals.pop(pod.uid, None)
+            self.settled.pop(pod.uid, None)
+        else:
+            self.refusals[pod.uid] = sequence
+            self._settle_refusal(pod)
+        known = evidence.get(pod.uid, NOTHING)
+        if fact is None and known.refusal is not None:
+            del evidence[pod.uid]
+        elif fact is not None and pod.uid not in self.settled:
+            evidence[pod.uid] = known._replace(refusal=fact)
+        else:
+            return
+        self._settle([ObjectKey(subjects.PODS, pod.namespace, pod.name)], sequence)
+
+    def _settle_refusal(self, pod: subjects.PodSubject) -> None:
+        if pod.uid in self.refusals and not relisting.is_pending(self.objects.view, pod.uid):
+            self.settled[pod.uid] = pod
+
     def _moment(self, key: ObjectKey) -> Content | None:
         """The object as it is now, with all that is told of it; None: it is not there."""
         moment = self.objects.moment(key)
@@ -252,8 +298,13 @@ class Store:
         """Since when pods are bound, as long as they are there."""
         evidence = self.objects.evidence
         for change in changes:
+            if change.uid in self.refusals:
+                self._settle_refusal(subjects.PodSubject(*change.key[1:], change.uid))
             if change.bound:
-                evidence[change.uid] = Evidence(bound_at=change.origin.at)
+                pod = self.objects.view.pods_by_uid.get(change.uid)
+                node = "" if pod is None else pod.node_name
+                topology = topology_labels(self.objects.view, node)
+                evidence[change.uid] = Evidence(bound_at=change.origin.at, topology=topology)
             elif change.new is None and change.uid in evidence and change.uid not in self.objects.view.pods_by_uid:
                 del evidence[change.uid]
 

@@ -240,7 +240,7 @@ class Watchers:
         :raises ApiError: if the parameters are wrong
         """
         settled = settle(options)
-        position, asked = self._store.position, listing.parse_version(settled.version)
+        position, asked = self._store.position, listing.parse_version(settled.version, of_list=False)
         backlog: Iterator[_Told | _Mark] = iter(())
         fault: ApiError | None = None
         after = position

@@ -18,6 +18,18 @@ REPLICA_SETS: Final = "replicasets"
 REVISION: Final = "deployment.kubernetes.io/revision"
 DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
 MOST: Final = "deployment.kubernetes.io/max-replicas"
+_NOT_COPIED: Final = frozenset(
+    (
+        "kubectl.kubernetes.io/last-applied-configuration",
+        REVISION,
+        "deployment.kubernetes.io/revision-history",
+        DESIRED,
+        MOST,
+        "deprecated.deployment.rollback.to",
+    )
+)
+"""Annotations of a Deployment that its ReplicaSet does not take over. Source: kubernetes v1.36.2,
+pkg/controller/deployment/util/deployment_util.go, annotationsToSkip."""
 DEFAULT_HISTORY: Final = 10
 
 MOST_DIGITS: Final = 18
@@ -185,7 +197,11 @@ class Rollout:
                 "name": name,
                 "namespace": metadata.get("namespace", "default"),
                 "labels": labels,
-                "annotations": {**self._size_annotations(), REVISION: str(self._next_revision())},
+                "annotations": {
+                    **self._copied_annotations(),
+                    **self._size_annotations(),
+                    REVISION: str(self._next_revision()),
+                },
                 "ownerReferences": [templates.controller_reference(self._document)],
             },
             "spec": {
@@ -211,17 +227,19 @@ class Rollout:
         return Alter(_key(replica_set), replica_set.typed.metadata.uid, alter)
 
     def _revise(self) -> list[Write]:
-        """The new ReplicaSet has the highest revision, also when it was an old one before (a roll-back)."""
-        if (
-            self._new is None
-            or not self._old
-            or self._new.revision > max(replica_set.revision for replica_set in self._old)
-        ):
+        """The new ReplicaSet has the Deployment's annotations, `kubernetes.io/change-cause` among them, and
+        the highest revision, also when it was an old one before (a roll-back). Source:
+        SetNewReplicaSetAnnotations."""
+        if self._new is None:
             return []
-        revision = str(self._next_revision())
+        wished = self._copied_annotations()
+        if self._old and self._new.revision <= max(replica_set.revision for replica_set in self._old):
+            wished[REVISION] = str(self._next_revision())
+        if wished.items() <= self._new.typed.metadata.annotations.items():
+            return []
 
         def alter(document: Document) -> Document:
-            document["metadata"].setdefault("annotations", {})[REVISION] = revision
+            document["metadata"].setdefault("annotations", {}).update(wished)
             return document
 
         return [Alter(_key(self._new), self._new.typed.metadata.uid, alter)]
@@ -310,6 +328,10 @@ class Rollout:
 
     def _next_revision(self) -> int:
         return max((replica_set.revision for replica_set in self._sets), default=0) + 1
+
+    def _copied_annotations(self) -> dict[str, str]:
+        given = self._deployment.metadata.annotations
+        return {name: value for name, value in given.items() if name not in _NOT_COPIED}
 
     def _size_annotations(self) -> dict[str, str]:
         return {DESIRED: str(self._limits.replicas), MOST: str(self._limits.most)}

@@ -198,12 +198,17 @@ def _status(job: Job, document: Document, tally: _Tally, now: float, end: Docume
         if active:
             fields["active"] = active
         fields["ready"] = ready
-        conditions = [] if end is None else [end]
+        conditions = [] if end is None else [{**end, "type": _BEFORE[end["type"]]}, end]
         if end is not None and end["type"] == "Complete":
             fields["completionTime"] = times.rfc3339(now)
         return current if documents.set_status(current, fields, conditions, now) else None
 
     return Alter(_key(job), job.metadata.uid, alter) if alter(documents.copied(document)) is not None else None
+
+
+_BEFORE: Final = {"Complete": "SuccessCriteriaMet", "Failed": "FailureTarget"}
+"""The condition that is there before the one that ends the job, for the same reason. Source:
+pkg/controller/job/job_controller.go, syncJob and enactJobFinished."""
 
 
 def _condition(kind: str, reason: str, message: str) -> Document:

@@ -8,8 +8,8 @@ from podyard.kube_api.core.items import Step
 from podyard.kube_api.core.shelves import Scope
 from podyard.objects import secrets
 from podyard.proto import codec, subjects
-from podyard.proto.facts import QuotaUsageFact
-from tests.support import stored
+from podyard.proto.facts import PodScheduledFact, QuotaUsageFact
+from tests.support import objects, stored
 from tests.unit.kube_api.core.world import World
 
 WEB = ObjectKey("pods", "default", "web")
@@ -102,6 +102,51 @@ def test_usage_of_a_quota_is_a_version_of_it():
     item = made.store.item(ObjectKey("resourcequotas", "default", "q"))
     assert item is not None
     assert item.moment.document({})["status"] == {"hard": {"pods": "2"}, "used": {"pods": "1"}}
+
+
+def refuse(made: World, name: str, message: str, *, over: bool = False) -> int:
+    uid = objects.pod(name)["metadata"]["uid"]
+    fact = PodScheduledFact(namespace="default", name=name, uid=uid, reason="Unschedulable", message=message, since=9.0)
+    subject = subjects.pod_scheduled("default", name, uid)
+    return made.stream.put(stored.Outgoing(subject, b"" if over else codec.encode(fact), deleted=over)).sequence
+
+
+def conditions(made: World) -> list[tuple[str, str, str]]:
+    item = made.store.item(WEB)
+    assert item is not None
+    found = item.moment.document({}).get("status", {}).get("conditions", [])
+    return [(one["type"], one["status"], one.get("message", "")) for one in found]
+
+
+def test_why_a_pod_is_not_scheduled_is_a_version_of_it():
+    made, told = world()
+    wrote = [made.pod("web"), refuse(made, "web", "0/1 nodes")]
+    made.deliver()
+    wrote.append(refuse(made, "web", "0/2 nodes"))
+    made.deliver()
+    assert versions(told) == [("default/web", at) for at in wrote]
+    assert conditions(made) == [("PodScheduled", "False", "0/2 nodes")]
+    assert not made.store.settled
+    other = World()
+    other.stream = made.stream
+    other.relist()
+    assert (version(other), conditions(other)) == (wrote[-1], conditions(made))
+
+
+def test_it_is_over_once_the_pod_is_bound_and_may_be_taken_back():
+    made, _ = world()
+    uid = objects.pod("web")["metadata"]["uid"]
+    made.pod("web")
+    refuse(made, "web", "0/1 nodes")
+    bound_at = made.bind("web", "n1")
+    late = refuse(made, "web", "0/1 nodes")
+    made.deliver()
+    assert conditions(made) == [("PodScheduled", "True", "")]
+    assert (version(made), made.store.settled.keys()) == (bound_at, {uid})
+    assert made.store.refusals == {uid: late}
+    refuse(made, "web", "", over=True)
+    made.deliver()
+    assert (version(made), made.store.refusals, made.store.settled) == (bound_at, {}, {})
 
 
 def test_of_several_steps_of_one_message_only_the_last_has_its_version():

@@ -48,7 +48,6 @@ def test_what_there_is_ends_with_a_bookmark():
         "apiVersion": "v1",
         "metadata": {
             "resourceVersion": "3",
-            "creationTimestamp": None,
             "annotations": {"k8s.io/initial-events-end": "true"},
         },
     }

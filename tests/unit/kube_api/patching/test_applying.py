@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podyard.kube_api.core.errors import ApiError
+from podyard.kube_api.core.patching import shapes
 from podyard.kube_api.core.patching.applying import apply, tracked
 from podyard.kube_api.core.patching.field_sets import FieldSet, read
 from podyard.kube_api.core.patching.last_applied import ANNOTATION
@@ -363,3 +364,64 @@ def test_a_list_of_five_thousand_is_applied_in_a_moment():
     found = applied(live, of(names[:10]))
     assert sorted(one["name"] for one in found["spec"]["containers"]) == sorted(names)
     assert time.process_time() - start < 10
+
+
+BOAT = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "properties": {
+                "crew": {
+                    "type": "array",
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["who"],
+                    "items": {
+                        "type": "object",
+                        "properties": {"who": {"type": "string"}, "rank": {"type": "string"}},
+                    },
+                },
+                "size": {"x-kubernetes-int-or-string": True},
+            },
+        }
+    },
+}
+
+
+def boat(*crew: dict[str, str], **spec: Any) -> Document:
+    return {"apiVersion": "e.com/v1", "kind": "Boat", "metadata": {"name": "ark"}, "spec": {"crew": [*crew], **spec}}
+
+
+def sailed(live: Document | None, wanted: Document, manager: str) -> Document:
+    return apply(
+        live,
+        wanted,
+        manager,
+        force=False,
+        definition=None,
+        schema=BOAT,
+        api_version="e.com/v1",
+        now="2026-01-01T00:00:00Z",
+    )
+
+
+def test_lists_of_a_custom_kind_are_joined_as_its_schema_says():
+    one = sailed(None, boat({"who": "noah", "rank": "captain"}), "one")
+    both = sailed(one, boat({"who": "ham"}, size="big"), "other")
+    assert both["spec"]["crew"] == [{"who": "noah", "rank": "captain"}, {"who": "ham"}]
+    fields = [entry["fieldsV1"]["f:spec"]["f:crew"] for entry in both["metadata"]["managedFields"]]
+    assert fields == [
+        {'k:{"who":"noah"}': {".": {}, "f:rank": {}, "f:who": {}}},
+        {'k:{"who":"ham"}': {".": {}, "f:who": {}}},
+    ]
+
+
+def test_what_the_schema_of_a_custom_kind_does_not_have_is_refused():
+    with pytest.raises(ApiError, match=r"\.spec\.sail: field not declared in schema"):
+        sailed(None, boat(sail="white"), "one")
+
+
+def test_schemas_are_remembered_up_to_a_number():
+    for number in range(shapes.KEPT_SCHEMAS + 10):
+        shapes.shape(shapes.root(None, {"type": "object", "properties": {f"f{number}": {"type": "string"}}}))
+    assert shapes._described.cache_info().currsize == shapes.KEPT_SCHEMAS

@@ -179,6 +179,18 @@ def test_the_order_that_a_patch_sets_leaves_the_rest_where_it_was():
     assert named(strategic(live, patch, POD)) == ["a", "x", "c", "b"]
 
 
+def test_what_a_patch_adds_takes_the_place_of_what_it_deletes():
+    """Recorded: `kubectl apply` of B and C, where A and B had been applied and somebody had added X."""
+    live = {"spec": {"containers": containers("a", "b", "x")}}
+    patch = {
+        "spec": {
+            "$setElementOrder/containers": containers("b", "c"),
+            "containers": [*containers("b", "c"), {"name": "a", "$patch": "delete"}],
+        }
+    }
+    assert named(strategic(live, patch, POD)) == ["b", "x", "c"]
+
+
 def test_directives_replace_and_delete():
     live = {"metadata": {"labels": {"a": "1"}, "finalizers": ["x", "y"]}, "spec": {"containers": containers("a")}}
     patch = {

@@ -43,6 +43,7 @@ def apply(
     *,
     force: bool,
     definition: str | None,
+    schema: Document | None = None,
     api_version: str,
     now: str,
     subresource: str = "",
@@ -55,6 +56,7 @@ def apply(
     :param wanted: as decoded; without `metadata.managedFields`
     :param force: take what belongs to others
     :param definition: of the kind (`api_types.definition_of`); None: a custom resource
+    :param schema: of a custom resource, if it has one
     :param api_version: in which the request speaks, `apps/v1`
     :param now: RFC 3339
     :param subresource: of which the request is: status, scale
@@ -65,7 +67,7 @@ def apply(
     """
     check_depth(wanted)
     wanted = _checked(wanted, live, api_version)
-    of = root(definition)
+    of = root(definition, schema)
     found = copy(live) if live is not None else {}
     managed = _managed(found)
     mapping(found, "metadata").pop("managedFields", None)
@@ -89,6 +91,7 @@ def tracked(
     manager: str,
     *,
     definition: str | None,
+    schema: Document | None = None,
     api_version: str,
     now: str,
     subresource: str = "",
@@ -102,6 +105,7 @@ def tracked(
         count instead of those of `before`
     :param manager: of a POST, PUT or PATCH that is no apply
     :param definition: of the kind; None: a custom resource
+    :param schema: as of `apply`
     :param api_version: in which the request speaks
     :param now: RFC 3339
     :param subresource: of which the request is
@@ -112,7 +116,7 @@ def tracked(
     managed = _managed_before(before or {}, after, subresource)
     if not managed and before is not None:
         return result
-    of = root(definition)
+    of = root(definition, schema)
     old = copy(before) if before is not None else {}
     mapping(old, "metadata").pop("managedFields", None)
     if any(too_deep(one) or problems(one, of, duplicates=True) for one in (old, result)):

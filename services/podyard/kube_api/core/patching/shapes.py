@@ -6,11 +6,14 @@ structured-merge-diff v6.3.2, schema/elements.go.
 """
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
 
 from podyard.kube_api.core.patching.implied_values import implied
 from podyard.objects.api_types import LIST, MAP, OBJECT_META, QUANTITY, Definition, Field, table
+from podyard.objects.documents import Document, is_list, is_mapping, mapping
 
 _RAW: Final = "apimachinery.pkg.runtime.RawExtension"
 _DEDUCED: Final = Field("any")
@@ -64,19 +67,35 @@ Root: TypeAlias = Field
 """The type of an object as a whole."""
 
 _CUSTOM: Final = Field("")
+_ROOT: Final = "{root}"
+"""What the type of a custom resource as a whole begins with; its schema follows."""
+_WRITTEN: Final = "{"
+_TYPES: Final = {"string": "string", "boolean": "boolean", "integer": "numeric", "number": "numeric"}
+KEPT_SCHEMAS: Final = 512
+"""Schemas, and parts of schemas, of custom resources whose shapes are remembered."""
 _ATOMIC: Final = Field("any", list_type="atomic", map_type="atomic")
 
 
-def root(definition: str | None) -> Root:
-    """Of a kind; None: of a custom resource, whose metadata alone has a type and whose other fields are as
-    they are found: mappings are granular, lists atomic."""
-    return Field(definition) if definition is not None else _CUSTOM
+def root(definition: str | None, schema: Document | None = None) -> Root:
+    """Of a kind.
+
+    :param definition: None: of a custom resource, whose metadata has a type
+    :param schema: of a custom resource; None: its other fields are as they are found, mappings granular,
+        lists atomic
+    """
+    if definition is not None:
+        return Field(definition)
+    return _CUSTOM if schema is None else Field(_ROOT + _written(schema))
 
 
-@cache
 def shape(field: Field) -> Shape:
     """Of the values of a field. A field of `any` is whatever it is: a list as a whole, a mapping key by
     key."""
+    return _described(field.type) if field.type.startswith(_WRITTEN) else _known(field)
+
+
+@cache
+def _known(field: Field) -> Shape:
     type_name = field.type
     if field == _CUSTOM:
         return Shape(map=MapShape(_custom_fields(), _DEDUCED, False))
@@ -94,8 +113,44 @@ def shape(field: Field) -> Shape:
         return Shape("untyped", ListShape(_ATOMIC, True, ()), MapShape({}, _DEDUCED, False))
     definition = table().definitions[type_name]
     if definition.type:
-        return shape(Field(definition.type, map_type=field.map_type))
+        return _known(Field(definition.type, map_type=field.map_type))
     return Shape(map=_structure(definition, field))
+
+
+def _written(schema: Any) -> str:
+    """The type of what has a schema of its own: that schema in JSON."""
+    return msgspec.json.encode(schema).decode()
+
+
+@lru_cache(maxsize=KEPT_SCHEMAS)
+def _described(type_name: str) -> Shape:
+    """Of what has a schema in a CustomResourceDefinition."""
+    of_root = type_name.startswith(_ROOT)
+    schema: Document = msgspec.json.decode(type_name.removeprefix(_ROOT))
+    type_, open_ = schema.get("type"), schema.get("x-kubernetes-preserve-unknown-fields") is True
+    if schema.get("x-kubernetes-int-or-string") is True:
+        return Shape("untyped")
+    if type_ == "array":
+        return Shape(list=_described_list(schema))
+    if type_ != "object":
+        return Shape(_TYPES[type_]) if type_ in _TYPES else _known(_DEDUCED)
+    fields = {name: Field(_written(one)) for name, one in mapping(schema, "properties").items()}
+    if of_root or schema.get("x-kubernetes-embedded-resource") is True:
+        fields |= _custom_fields()
+    others: Field | None = None
+    if is_mapping(more := schema.get("additionalProperties")):
+        others = Field(_written(more))
+    elif open_ or more is True or not fields:
+        others = _DEDUCED
+    return Shape(map=MapShape(fields, others, schema.get("x-kubernetes-map-type") == "atomic"))
+
+
+def _described_list(schema: Document) -> ListShape:
+    items = schema.get("items")
+    inner = Field(_written(items)) if is_mapping(items) else _DEDUCED
+    type_, keys = schema.get("x-kubernetes-list-type"), schema.get("x-kubernetes-list-map-keys")
+    named = tuple(str(key) for key in keys) if type_ == "map" and is_list(keys) else ()
+    return ListShape(inner, type_ not in ("map", "set"), named)
 
 
 def _custom_fields() -> Mapping[str, Field]:
@@ -117,9 +172,15 @@ def _list(field: Field) -> ListShape:
     return ListShape(items, True, ())
 
 
-@cache
 def key_default(items: str, key: str) -> Any:
     """What a field that names items holds if it is left out; None: it is no part of the name then."""
+    if items.startswith(_WRITTEN):
+        return mapping(msgspec.json.decode(items), "properties", key).get("default")
+    return _key_default(items, key)
+
+
+@cache
+def _key_default(items: str, key: str) -> Any:
     if (items, key) in _KEY_DEFAULTS:
         return _KEY_DEFAULTS[items, key]
     definition = table().definitions.get(items)

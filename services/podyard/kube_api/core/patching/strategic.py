@@ -136,8 +136,29 @@ def _lists_with_order(live: Document, patch: Document, type_name: str) -> None:
         if not found and not wanted:
             raise unexpected("no elements in any of the given slices")
         _check_items(found or [], wanted or [])
-        live[field] = ordered(merged, order, found or [], identified_by(kind.merge_key))
+        live_order = _order_left(found or [], wanted or [], kind.merge_key)
+        live[field] = ordered(merged, order, live_order, identified_by(kind.merge_key))
         patch.pop(field, None)
+
+
+def _order_left(live: list[Any], patch: list[Any], merge_key: str) -> list[Any]:
+    """The live list that the order is made by: where items are deleted, those that come take their places.
+
+    So it is in the reference, which deletes within the list that it compares with, and appends to what is
+    left. Source: patch.go, mergeSliceWithSpecialElements (deleteMatchingEntries).
+    """
+    deleted = {
+        identity(item[merge_key])
+        for item in patch
+        if is_mapping(item) and item.get(DIRECTIVE) == "delete" and merge_key in item
+    }
+    if not deleted:
+        return live
+    named = identified_by(merge_key)
+    left = [item for item in live if named(item) not in deleted]
+    there = {named(item) for item in left}
+    come = [item for item in patch if DIRECTIVE not in item and named(item) not in there]
+    return (left + come)[: len(live)]
 
 
 def _list(value: Any) -> list[Any]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from podyard.kube_api.core.zero_values import fill
+from podyard.kube_api.core.completing import complete
 from podyard.proto.facts import ContainerFact, PodStatusFact
 from tests.support import stored
 from tests.unit.kube_api.core.world import World
@@ -36,7 +36,8 @@ TERMINATED = {"terminated": {"exitCode": 1, "startedAt": None, "finishedAt": Non
                         "ready": False,
                         "restartCount": 0,
                     }
-                ]
+                ],
+                "qosClass": "BestEffort",
             },
         ),
         ("services", None, {"loadBalancer": {}}),
@@ -46,7 +47,7 @@ TERMINATED = {"terminated": {"exitCode": 1, "startedAt": None, "finishedAt": Non
 )
 def test_a_status_has_what_go_writes(resource: str, status: Any, filled: Any) -> None:
     document: dict[str, Any] = {} if status is None else {"status": status}
-    assert fill(document, resource)["status"] == filled
+    assert completed(document, resource).get("status", {}) == filled
 
 
 def test_a_pod_s_containers_are_whole() -> None:
@@ -64,17 +65,18 @@ def test_a_pod_s_containers_are_whole() -> None:
     assert (status["imageID"], status["restartCount"], status["lastState"]) == ("", 0, {})
 
 
+def completed(document: dict[str, Any], resource: str) -> dict[str, Any]:
+    complete(resource, document)
+    return document
+
+
 def test_zeros_are_nobody_else_s() -> None:
     """Each object has structures of its own."""
-    one, another = fill({}, "services"), fill({}, "services")
+    one, another = completed({}, "services"), completed({}, "services")
     one["status"]["loadBalancer"]["ingress"] = []
     assert another["status"] == {"loadBalancer": {}}
 
 
-@pytest.mark.parametrize("resource", ["configmaps", "leases", "ponds.v1.example.com"])
+@pytest.mark.parametrize("resource", ["configmaps", "ponds.v1.example.com"])
 def test_what_has_no_status_gets_none(resource: str) -> None:
-    assert fill({"data": {}}, resource) == {"data": {}}
-
-
-def test_what_is_no_status_stays() -> None:
-    assert fill({"status": "odd"}, "pods") == {"status": "odd"}
+    assert completed({"data": {}}, resource) == {"data": {}}
