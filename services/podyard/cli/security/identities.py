@@ -161,6 +161,7 @@ def core() -> tuple[Identity, ...]:
             # its garbage collection removes dependents of any kind, its census taker whatever came back
             "workloads",
             (subjects.ALL_OBJECTS, *_reading("CLUSTER"), *_lease("workloads")),
+            denied=(subjects.ALL_POD_SCHEDULED,),
             subscribes=(subjects.lease("workloads"), subjects.ALL_HEARTBEATS),
         ),
     )
