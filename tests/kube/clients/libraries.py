@@ -1,5 +1,5 @@
-"""Python with Kubernetes' client libraries, in an environment of its own: `requirements/clients.txt`, installed
-once and kept.
+"""Python with Kubernetes' client libraries, in an environment of its own: `requirements/clients.txt`,
+installed once and kept.
 
     python -m tests.kube.clients.libraries    where its interpreter is
 """
