@@ -1,5 +1,5 @@
-"""k9s starts on a lab and shows pods, nodes and the page that describes one: its screen is read in tmux, whose
-pages a person can look at in the same way:
+"""k9s starts on a lab and shows pods, nodes and the page that describes one: its screen is read in tmux,
+whose pages a person can look at in the same way:
 
     K9S_CONFIG_DIR=$(mktemp -d) k9s --kubeconfig ~/.kube/podyard --command pods --all-namespaces
 """
