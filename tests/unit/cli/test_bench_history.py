@@ -420,7 +420,7 @@ class TestKeeping:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ):
         left = list(RUNS)
-        monkeypatch.setattr(bench, "_measure", lambda nodes, pods, data: left.pop())
+        monkeypatch.setattr(bench, "_measure", lambda nodes, pods, data, services: left.pop())
         monkeypatch.setattr(bench, "_cycles", lambda nodes, curve: CYCLES)
         monkeypatch.setattr(bench, "_events", lambda pods, updates: (CORE, STORM))
         monkeypatch.setattr(bench, "_event_figures", lambda core, storm: {})

@@ -155,7 +155,7 @@ async def test_cpu_is_what_was_worked_since_the_reading_before(host: Host):
     for group, seconds in ((NODE, 3.0), (f"{NODE}/podyard-pods/pod-u1", 2.0), (web, 1.0)):
         host.work(group, seconds)
     second = await reading.read(NOW + 2, host.pods())
-    assert second.cpu == (1_500_000_000, {"u1": 1_000_000_000}, {("u1", "web"): 500_000_000})
+    assert second.cpu == (1_500_000_000, {"u1": 1_000_000_000}, {("u1", "web"): 500_000_000}, 2.0)
 
 
 async def test_a_container_that_has_ended_uses_disk_alone(host: Host):
