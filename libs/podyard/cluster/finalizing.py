@@ -52,7 +52,7 @@ def keeps(resource: str, document: Document) -> list[str]:
     return [*(of_spec(document) if resource == NAMESPACES else ()), *finalizers(document)]
 
 
-def set_policy(document: Document, propagation: Propagation) -> None:
+def set_policy(document: Document, propagation: Propagation | None) -> None:
     """Give an object that is deleted the collector's finalizer of a policy, in place, and take the other one
     away. Without a policy those that it has decide."""
     before = finalizers(document)

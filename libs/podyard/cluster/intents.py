@@ -288,7 +288,7 @@ def deletion(
     occupies: Callable[[str], bool],
     grace_s: int | None = None,
     uid: str = "",
-    propagation: Propagation = "",
+    propagation: Propagation | None = None,
 ) -> Plan:
     """Delete an object as its kind is deleted: a pod that takes room on a node gets its grace period, what
     has finalizers stays until they are gone, a namespace until its content is; all else gets a marker at
@@ -320,7 +320,7 @@ def deleted(
     occupies: bool,
     *,
     grace_s: int | None = None,
-    propagation: Propagation = "",
+    propagation: Propagation | None = None,
 ) -> Step:
     """What `deletion` makes of an object that is there.
 
@@ -342,7 +342,7 @@ def deleted(
     return _without_grace(document, now, propagation)
 
 
-def _without_grace(document: Document, now: float, propagation: Propagation) -> Step:
+def _without_grace(document: Document, now: float, propagation: Propagation | None) -> Step:
     """Remove an object, or mark it if it has finalizers."""
     before = finalizing.finalizers(document)
     finalizing.set_policy(document, propagation)

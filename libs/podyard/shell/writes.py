@@ -323,7 +323,7 @@ async def mark_deleting(
     grace_s: int | None = None,
     known: Known | None = None,
     expected: Sequence[int] = (),
-    propagation: Propagation = "",
+    propagation: Propagation | None = None,
 ) -> list[Result]:
     """Delete objects as their kinds are deleted: pods that take room and what has finalizers get the deletion
     timestamp, all others a marker at once.

@@ -19,10 +19,9 @@ Manner: TypeAlias = Literal["apply", "replace", "status", "finalize"]
 (`podyard apply`); as it is, but for its status; its status alone; the finalizers of a namespace's spec
 alone."""
 
-Propagation: TypeAlias = Literal["", "Background", "Foreground", "Orphan"]
-"""What becomes of what a deleted object owns: it is deleted afterwards, or before; or it stays. Empty: what
-the object's own finalizers say, else afterwards. Source: kubernetes v1.36.2,
-apimachinery/pkg/apis/meta/v1/types.go (DeletionPropagation)."""
+Propagation: TypeAlias = Literal["Background", "Foreground", "Orphan"]
+"""What becomes of what a deleted object owns: it is deleted afterwards, or before; or it stays. Source:
+kubernetes v1.36.2, apimachinery/pkg/apis/meta/v1/types.go (DeletionPropagation)."""
 
 
 class FieldError(Message, frozen=True, kw_only=True):
@@ -76,8 +75,8 @@ class DeleteRequest(Message, frozen=True, kw_only=True):
         Meta(max_length=256, description="as of `ApplyRequest`; 0 here: whatever is there"),
     ] = ()
     propagation: Annotated[
-        Propagation, Meta(description="what becomes of dependents; empty: as the finalizers say, else Background")
-    ] = ""
+        Propagation | None, Meta(description="what becomes of dependents; none: as the finalizers say, else Background")
+    ] = None
 
 
 class EvictRequest(Message, frozen=True, kw_only=True):

@@ -205,7 +205,7 @@ class Writer:
         return Left(versions.shown(known.document, served), gone=True)
 
     def _rehearse_deletion(
-        self, served: Served, key: ObjectKey, document: Document, grace_s: int | None, propagation: Propagation
+        self, served: Served, key: ObjectKey, document: Document, grace_s: int | None, propagation: Propagation | None
     ) -> Left:
         """What a deletion would leave."""
         ended = mapping(document, "status").get("phase") in ENDED

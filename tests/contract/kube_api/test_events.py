@@ -259,7 +259,7 @@ async def test_a_version_that_this_instance_did_not_give_out_is_expired(clients:
         (NEW, {"metadata": {"name": "x"}, "regarding": {"namespace": "default"}}, 422, "eventTime: Required value"),
         (CORE, recorded("A%"), 422, "metadata.name"),
         (CORE, recorded(message="x" * 70_000), 413, "limit is 65536"),
-        (CORE, recorded(count="many"), 422, "count"),
+        (CORE, recorded(count="many"), 400, "Event.count of type int32"),
         (
             "/api/v1/namespaces/nowhere/events",
             {"metadata": {"name": "x"}, "involvedObject": {"namespace": "nowhere"}},

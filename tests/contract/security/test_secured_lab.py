@@ -63,9 +63,10 @@ async def test_init_says_no_secret_and_overwrites_nothing(tmp_path: Path) -> Non
     made = tmp_path / "security"
     done = await cli("security", "init", str(made))
     assert done.code == 0, done.err
-    secrets = [path.read_text() for path in made.rglob("*") if path.suffix in (".seed", ".key")]
+    secrets = [path.read_text() for path in made.rglob("*") if path.suffix in (".seed", ".key", ".csv")]
     shown = done.out + done.err + "".join(path.read_text() for path in made.glob("server/*.conf"))
-    assert len(secrets) == 3 + 2 * len(identities.all_identities())
+    # of the authority, the server, Secrets, and the Kubernetes API over HTTPS: its key and its tokens
+    assert len(secrets) == 5 + 2 * len(identities.all_identities())
     assert not [secret for secret in secrets if secret.strip() in shown or secret.splitlines()[0] in shown]
     before = {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
     again = await cli("security", "init", str(made))

@@ -60,7 +60,7 @@ def test_a_first_deletion_is_a_new_generation() -> None:
         (("a/b",), "Foreground", ["a/b", "foregroundDeletion"]),
         (("orphan", "a/b"), "Background", ["a/b"]),
         (("orphan",), "Foreground", ["foregroundDeletion"]),
-        (("orphan",), "", ["orphan"]),
+        (("orphan",), None, ["orphan"]),
     ],
 )
 def test_a_policy_sets_the_collectors_finalizer(before: tuple[str, ...], policy: Any, after: list[str]) -> None:
@@ -69,7 +69,7 @@ def test_a_policy_sets_the_collectors_finalizer(before: tuple[str, ...], policy:
 
 def test_in_the_background_nothing_is_waited_for() -> None:
     assert deletion(MAP, stored(MAP, "foregroundDeletion"), propagation="Background") == Remove()
-    assert deletion(MAP, stored(MAP), propagation="") == Remove()
+    assert deletion(MAP, stored(MAP), propagation=None) == Remove()
 
 
 def test_a_running_pod_gets_its_time_and_the_finalizer_of_the_policy() -> None:

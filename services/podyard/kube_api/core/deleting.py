@@ -42,8 +42,8 @@ _MOST: Final = 2**63
 class Wanted(NamedTuple):
     """The options of a deletion."""
 
-    propagation: Propagation = ""
-    """Empty: nothing is said of dependents."""
+    propagation: Propagation | None = None
+    """None: nothing is said of dependents."""
     waits: bool = False
     """`orphanDependents: false`: an object that stays is answered as accepted."""
     grace_s: int | None = None
@@ -63,14 +63,14 @@ def wanted(options: Document, query: Mapping[str, str]) -> Wanted:
     policy, orphans = given.get("propagationPolicy"), given.get("orphanDependents")
     if policy is not None and orphans is not None:
         raise _invalid(f'Invalid value: "{policy!s:.63}": orphanDependents and deletionPropagation cannot be both set')
-    if policy is not None and policy not in get_args(Propagation)[1:]:
+    if policy is not None and policy not in get_args(Propagation):
         listed = ", ".join(f'"{one}"' for one in _POLICIES)
         raise _invalid(f'Unsupported value: "{policy!s:.63}": supported values: {listed}', "FieldValueNotSupported")
     if orphans is not None:
         policy = "Orphan" if orphans is True else "Background"
     preconditions = mapping(options, "preconditions")
     return Wanted(
-        propagation=policy or "",
+        propagation=policy or None,
         waits=orphans is False,
         grace_s=grace_s(given.get("gracePeriodSeconds")),
         uid=str(preconditions.get("uid") or ""),
@@ -109,12 +109,12 @@ def grace_s(value: Any) -> int | None:
     return 1 if value < 0 else value
 
 
-def orphans_unasked(served: Served, propagation: Propagation) -> bool:
+def orphans_unasked(served: Served, propagation: Propagation | None) -> bool:
     """Whether dependents stay because nothing is said of them."""
     return not propagation and (served.group, served.resource) == _JOBS
 
 
-def policy(served: Served, document: Document, propagation: Propagation) -> Propagation:
+def policy(served: Served, document: Document, propagation: Propagation | None) -> Propagation | None:
     """What becomes of the dependents of an object: what is asked for, else what its finalizers say, else as
     is usual for its kind.
 

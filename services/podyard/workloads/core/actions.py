@@ -53,7 +53,7 @@ class Delete(NamedTuple):
     """Of the condition DisruptionTarget that a bound pod gets in the same write; empty: none."""
     message: str = ""
     """Of that condition."""
-    propagation: Propagation = ""
+    propagation: Propagation | None = None
 
 
 class Remove(NamedTuple):
