@@ -4,7 +4,8 @@ Pods that were made are told from their objects (`podyard.telling.events`): no m
 
 Sources: kubernetes v1.36.2, pkg/controller/controller_utils.go (createPods, DeletePod),
 pkg/controller/deployment/sync.go (getNewReplicaSet, scaleReplicaSet), pkg/controller/cronjob
-(cronjob_controllerv2.go), pkg/controller/statefulset/stateful_pod_control.go (recordClaimEvent).
+(cronjob_controllerv2.go), pkg/controller/statefulset/stateful_pod_control.go (recordClaimEvent),
+pkg/controller/job/job_controller.go (recordJobFinished).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,12 +22,18 @@ from podyard.proto.operations import Reason
 from podyard.shell.event_correlator import Event
 from podyard.shell.writes import Result
 from podyard.telling.events import CONTROLLERS, SUCCESSFUL_CREATE, pod_message
-from podyard.workloads.core.actions import Alter, Create, Delete, Work, Write
+from podyard.workloads.core.actions import Alter, Create, Delete, Document, Work, Write
 from podyard.workloads.core.controller import CREATING, FAILED_CREATE
+from podyard.workloads.core.cron_jobs import JOBS
+from podyard.workloads.core.jobs import FAILURES
 
 SUCCESSFUL_DELETE: Final = Reason("SuccessfulDelete")
 FAILED_DELETE: Final = Reason("FailedDelete")
 SCALING: Final = Reason("ScalingReplicaSet")
+COMPLETED: Final = Reason("Completed")
+_COMPLETE: Final = "Complete"
+_ENDS: Final = (_COMPLETE, "Failed")
+"""Conditions of a Job that has ended."""
 
 
 def of_write(work: Work, write: Write, result: Result, uid: str, at: float) -> Iterator[Event]:
@@ -38,6 +45,8 @@ def of_write(work: Work, write: Write, result: Result, uid: str, at: float) -> I
         return
     if write.key.resource == subjects.PODS:
         yield from _of_pod(work.owner, write, result, uid, at)
+    elif write.key == work.owner:
+        yield from _of_itself(work.owner, result, uid, at)
     elif write.key.resource in _OF_DEPENDENTS:
         yield from _of_dependent(work.owner, write, result, uid, at)
     elif isinstance(result, Written) and isinstance(write, Create | Alter):
@@ -59,6 +68,34 @@ def _of_pod(owner: ObjectKey, write: Write, result: Result, uid: str, at: float)
         yield told(owner, uid, FAILED_DELETE, f"Error deleting: {result}", at, warning=True)
     elif isinstance(write, Create):
         yield told(owner, uid, FAILED_CREATE, f"{CREATING}{result}", at, warning=True)
+
+
+def _of_itself(owner: ObjectKey, result: Result, uid: str, at: float) -> Iterator[Event]:
+    """A Job has ended."""
+    if owner.resource != JOBS or not isinstance(result, Written) or not isinstance(result.step, Put):
+        return
+    end = _end(result.after)
+    if not end or _end(result.before):
+        return
+    if end["type"] == _COMPLETE:
+        yield told(owner, uid, COMPLETED, "Job completed", at)
+    for reason in FAILURES:
+        if end["type"] != _COMPLETE and end.get("reason") == reason:
+            yield told(owner, uid, reason, str(end.get("message", "")), at, warning=True)
+
+
+def _end(stored: Stored | None) -> Document:
+    """The condition that says that a Job has ended; empty while none does."""
+    if stored is None or stored.deleted:
+        return {}
+    try:
+        conditions = documents.mappings(documents.mapping(stored.document(), "status"), "conditions")
+    except MessageError:
+        return {}
+    for one in conditions:
+        if one.get("type") in _ENDS and one.get("status") == "True":
+            return one
+    return {}
 
 
 def _of_dependent(owner: ObjectKey, write: Write, result: Result, uid: str, at: float) -> Iterator[Event]:

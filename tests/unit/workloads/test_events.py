@@ -114,6 +114,35 @@ def test_a_deployment_tells_how_it_scales(before: Stored | None, after: Stored, 
     assert found == ([("ScalingReplicaSet", message, False, "deployment-controller")] if message else [])
 
 
+def job(*conditions: dict[str, str]) -> Stored:
+    document = {
+        "metadata": {"name": "sum", "namespace": "default", "uid": "u"},
+        "status": {"conditions": list(conditions)},
+    }
+    return Stored(1, stored.version("jobs", document).payload, deleted=False)
+
+
+REACHED = {"type": "SuccessCriteriaMet", "status": "True", "reason": "CompletionsReached"}
+COMPLETE = {"type": "Complete", "status": "True", "reason": "CompletionsReached", "message": "all of them"}
+FAILED = {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "too often"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (job(), job(REACHED, COMPLETE), [("Completed", "Job completed", False)]),
+        (job(), job(FAILED), [("BackoffLimitExceeded", "too often", True)]),
+        (job(), job(REACHED), []),
+        (job(), job(COMPLETE | {"status": "False"}), []),
+        (job(COMPLETE), job(COMPLETE), []),
+    ],
+)
+def test_a_job_tells_how_it_ended(before: Stored, after: Stored, expected: list[tuple[str, str, bool]]) -> None:
+    key = ObjectKey("jobs", "default", "sum")
+    found = told(key, Alter(key, "u", lambda document: document), written(Put({}), before, after))
+    assert found == [(*one, "job-controller") for one in expected]
+
+
 def test_what_cannot_be_read_asks_for_none() -> None:
     broken = Stored(1, msgspec.json.encode({"resource": "x"}), deleted=False)
     found = told(DEPLOYMENT, Alter(SET, "u", lambda document: document), written(Put({}), broken, replicas(2)))

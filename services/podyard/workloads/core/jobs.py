@@ -16,6 +16,7 @@ from podyard.cluster.pods import PodView
 from podyard.objects import times
 from podyard.objects.batch import Job, end_of
 from podyard.proto import subjects
+from podyard.proto.operations import Reason
 from podyard.workloads.core import documents, scale_down, waits
 from podyard.workloads.core import pods as pod_facts
 from podyard.workloads.core.actions import Alter, Document
@@ -34,6 +35,11 @@ COUNTED_AT_ONCE: Final = 200
 """Pods that are counted in one batch."""
 
 DEFAULT_BACKOFF_LIMIT: Final = 6
+
+BACKOFF_LIMIT_EXCEEDED: Final = Reason("BackoffLimitExceeded")
+DEADLINE_EXCEEDED: Final = Reason("DeadlineExceeded")
+FAILURES: Final = (BACKOFF_LIMIT_EXCEEDED, DEADLINE_EXCEEDED)
+"""Why Jobs fail: of the condition, and of the event that tells of it."""
 
 
 class Plan(NamedTuple):
@@ -156,10 +162,10 @@ def _why_it_ends(job: Job, tally: _Tally, now: float) -> Document | None:
     """The condition that ends the job, None while it goes on."""
     limit = DEFAULT_BACKOFF_LIMIT if job.spec.backoff_limit is None else job.spec.backoff_limit
     if job.status.failed > limit:
-        return _condition("Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+        return _condition("Failed", BACKOFF_LIMIT_EXCEEDED, "Job has reached the specified backoff limit")
     deadline = _deadline(job)
     if deadline is not None and now >= deadline:
-        return _condition("Failed", "DeadlineExceeded", "Job was active longer than specified deadline")
+        return _condition("Failed", DEADLINE_EXCEEDED, "Job was active longer than specified deadline")
     if job.spec.completions is None:
         complete = job.status.succeeded > 0 and not tally.active
     else:
