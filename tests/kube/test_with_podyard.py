@@ -62,12 +62,13 @@ def test_it_waits_for_a_definition_until_it_is_served(kubectl: Path, lab_kubecon
     established = ("wait", "--for=condition=established", "--timeout=20s")
     asked.good("apply", "--filename", "-", stdin=json.dumps(crd("Widget", "widgets")))
     asked.good(*established, "crd/widgets.with.example.com")
-    asked.good("apply", "--filename", "-", stdin=json.dumps(crd("Gadget", "gadgets")))
+    # of two that are made in the same second the first by name counts as older
+    asked.good("apply", "--filename", "-", stdin=json.dumps(crd("Wodget", "wodgets")))
     path = "jsonpath={.status.conditions[?(@.type=='NamesAccepted')].reason}"
-    assert asked.good("get", "crd", "gadgets.with.example.com", "--output", path) == "ShortNamesConflict"
+    assert asked.good("get", "crd", "wodgets.with.example.com", "--output", path) == "ShortNamesConflict"
     asked.good("delete", "crd", "widgets.with.example.com")
-    asked.good(*established, "crd/gadgets.with.example.com")
-    asked.good("delete", "crd", "gadgets.with.example.com")
+    asked.good(*established, "crd/wodgets.with.example.com")
+    asked.good("delete", "crd", "wodgets.with.example.com")
 
 
 def test_it_shows_that_rbac_is_not_enforced(kubectl: Path, lab_kubeconfig: Path) -> None:
