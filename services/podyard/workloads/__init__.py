@@ -7,7 +7,7 @@ markers of pods that are being deleted and hold no room any more, or whose node 
 that wait for no pod, and of classes whose provisioner is simulated; which nodes are lost, and the end of pods
 by taints; the census of CLUSTER, and the deletion of what a killed server brought back.
 Never in here: choosing nodes, bindings, what agents say of pods and nodes. It adopts no pods: one without a
-controller stays without.
+controller stays without. Deployments adopt ReplicaSets.
 
 - reads: `cluster.>` (objects, pod and node statuses), `placement.>`; for the census all of CLUSTER;
   `heartbeat.*`

@@ -200,7 +200,8 @@ def test_a_template_of_the_same_name_counts_as_a_collision(stage: Stage):
     stage.settle()
     (first,) = stage.all("replicasets")
     stage.remove("deployments", "web")
-    stage.change("replicasets", first["metadata"]["name"], lambda document: document["metadata"].pop("ownerReferences"))
+    freed = {"ownerReferences": [], "labels": {"app": "other"}}
+    stage.change("replicasets", first["metadata"]["name"], lambda document: document["metadata"].update(freed))
     stage.apply(deployment(1))
     stage.settle()
     names = {found["metadata"]["name"] for found in stage.all("replicasets")}

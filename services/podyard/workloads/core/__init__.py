@@ -19,6 +19,7 @@ Never in here: await, clocks, logs, the bus, telemetry; randomness but that whic
 - `scale_down`    which pods go first
 - `templates`     pods made from templates
 - `ownership`     owners and dependents
+- `adoption`      ReplicaSets that Deployments take over
 - `garbage`       what is collected with or after its owners, or set free
 - `namespaces`    what goes with a namespace
 - `pods`          whether a pod counts, is ready, since when

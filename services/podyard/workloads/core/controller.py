@@ -25,6 +25,7 @@ from podyard.proto.traces import is_sampled
 from podyard.workloads.core import actions, ended_pods, garbage, jobs, stateful_sets, syncing, volumes, waits
 from podyard.workloads.core import pods as pod_facts
 from podyard.workloads.core.actions import Effect, Lost, Message, Write
+from podyard.workloads.core.adoption import FreeSets
 from podyard.workloads.core.budget_index import BudgetIndex
 from podyard.workloads.core.daemon_sets import DAEMON_SETS
 from podyard.workloads.core.ended_pods import EndedPods
@@ -110,7 +111,8 @@ class Workloads:
         it, too."""
         self._receipts = Receipts()
         self._ended = EndedPods(ended_kept)
-        around = Surroundings(view, documents, self.ownership, maker, self._lost, self._receipts)
+        self._free = FreeSets(view)
+        around = Surroundings(view, documents, self.ownership, self._free, maker, self._lost, self._receipts)
         self._syncing = syncing.Syncing(view, around, self._budgets, self._quotas, self._ended)
         self._ending: set[str] = set()
         """Namespaces that are deleted."""
@@ -168,6 +170,8 @@ class Workloads:
         del now
         for change in message.changes:
             self.ownership.follow(change)
+            if change.resource == syncing.REPLICA_SETS:
+                self._mark(*self._free.follow(change))
             self._mark(*self._budgets.follow(change))
             self._mark(*self._quotas.follow(change))
         for change in message.changes:

@@ -9,6 +9,7 @@ from podyard.cluster.keys import NamespacedName, ObjectKey
 from podyard.cluster.nodes import NodeView
 from podyard.workloads.core import documents
 from podyard.workloads.core.actions import Alter, Document, Lost, Told, Usage, Write
+from podyard.workloads.core.adoption import FreeSets
 from podyard.workloads.core.backoffs import Backoffs
 from podyard.workloads.core.ownership import Ownership, View
 from podyard.workloads.core.receipts import Receipts
@@ -58,6 +59,7 @@ class Surroundings:
         view: View,
         stored: Any,
         ownership: Ownership,
+        free_sets: FreeSets,
         maker: Maker,
         lost: dict[str, deque[Lost]],
         receipts: Receipts,
@@ -70,6 +72,7 @@ class Surroundings:
         self._view = view
         self._stored = stored
         self.ownership = ownership
+        self.free_sets = free_sets
         self.maker = maker
         self.receipts = receipts
         self.backoffs = Backoffs()

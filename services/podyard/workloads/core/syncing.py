@@ -34,16 +34,16 @@ from podyard.workloads.core import (
 )
 from podyard.workloads.core import pods as pod_facts
 from podyard.workloads.core.actions import Alter, Create, Delete, Document, Remove, Write
+from podyard.workloads.core.adoption import DEPLOYMENTS
 from podyard.workloads.core.budget_index import BUDGETS, BudgetIndex
 from podyard.workloads.core.cron_jobs import CRON_JOBS, JOBS
 from podyard.workloads.core.daemon_sets import DAEMON_SETS
+from podyard.workloads.core.deployments import REPLICA_SETS
 from podyard.workloads.core.looking import NOTHING, Looked, Surroundings, status_write
 from podyard.workloads.core.ownership import View, metadata_of
 from podyard.workloads.core.quotas import QuotaCounts
 from podyard.workloads.core.stateful_sets import STATEFUL_SETS
 
-REPLICA_SETS: Final = "replicasets"
-DEPLOYMENTS: Final = "deployments"
 REPLICATION_CONTROLLERS: Final = "replicationcontrollers"
 HANDLED: Final = (
     *(REPLICA_SETS, DEPLOYMENTS, REPLICATION_CONTROLLERS, DAEMON_SETS, STATEFUL_SETS, JOBS, CRON_JOBS),
@@ -215,6 +215,9 @@ class Syncing:
         document = self._around.document(key, uid)
         if document is None:
             return NOTHING
+        taken = self._around.free_sets.taken_by(deployment, document)
+        if taken:
+            return Looked(f"Deployment {deployment.metadata.name} takes over what its selector takes", taken)
         owned: list[deployments.OwnedSet] = []
         for typed in self._ownership.controlled(uid, REPLICA_SETS):
             raw = self._around.document(
