@@ -34,7 +34,7 @@ LOOK_EVERY_S: Final = 0.5
 EXPECTED: Final = (
     # what a scheduler is told of which another was faster
     *("does not take it", "is already assigned to node", "being deleted, cannot be assigned"),
-    # its own words, whomever it speaks to
+    # its own words, whomever it speaks to: of its flags at its start, and when it is ended
     *("The manifest file is empty, ignoring", "finished without leader elect", "context canceled"),
 )
 
