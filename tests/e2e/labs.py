@@ -14,6 +14,8 @@ import yaml
 
 from podyard.cli import objects_client
 from podyard.cli.demo import theatre
+from podyard.objects.admission import ALWAYS_THERE
+from podyard.objects.priority import SYSTEM_CLASSES
 from podyard.proto import subjects
 from podyard.proto.message import ObjectRef
 from tests.e2e.stage import WITHIN_S, Stand, stand_with
@@ -119,7 +121,7 @@ async def emptied(here: Stand) -> None:
     def rest() -> list[ObjectRef]:
         kinds = sorted(view.resources, key=lambda kind: kind == NAMESPACES)
         nodes = [(subjects.NODES, [("", name) for name in view.nodes])]
-        return references([*nodes, *((kind, view.objects(kind)) for kind in kinds)])
+        return [one for one in references([*nodes, *((kind, view.objects(kind)) for kind in kinds)]) if not _stays(one)]
 
     await remove(here, makers())
     await remove(here, pods())
@@ -127,6 +129,11 @@ async def emptied(here: Stand) -> None:
     await remove(here, rest())
     await here.seen.until("the end of all else", lambda: not (pods() or rest()), WITHIN_S)
     await here.lab.until_ready(WITHIN_S)
+
+
+def _stays(one: ObjectRef) -> bool:
+    """Whether every cluster has it: it cannot be deleted, or is made again."""
+    return one.name in {NAMESPACES: ALWAYS_THERE, "priorityclasses": SYSTEM_CLASSES}.get(one.resource, ())
 
 
 def references(found: Iterable[tuple[str, Iterable[tuple[str, str]]]]) -> list[ObjectRef]:

@@ -206,6 +206,8 @@ class ClusterView(Fold[Tables]):
         return changes
 
     def _apply_cluster(self, tables: Tables, parts: list[str], delivery: Delivered) -> list[Change]:
+        if parts[1] == subjects.POD_SCHEDULED:
+            return []  # told to people alone: nothing is decided by it
         if delivery.sequence <= tables.versions.get(delivery.subject, 0):
             return []  # a repetition: following may begin with the last of the listing
         gap = not tables.succeeds(delivery.subject, delivery.sequence, delivery.predecessor)

@@ -439,6 +439,16 @@ def test_a_census_is_nothing_of_the_cluster(reader: Follower) -> None:
     assert not reader.view.take_effects()
 
 
+def test_why_a_pod_is_not_scheduled_is_nothing_that_is_decided_by(reader: Follower) -> None:
+    """Who follows all objects by `cluster.>` gets it, too."""
+    told = reader.stream.put(Outgoing(subjects.pod_scheduled("default", "web", "u1"), b"{}"))
+    assert reader.news() == []
+    assert reader.view.position == told.sequence
+    assert reader.relist() == []
+    assert not reader.view.unreadable
+    assert not reader.view.take_effects()
+
+
 def test_what_cannot_be_read_is_remembered_until_it_can_be_or_goes(reader: Follower) -> None:
     bad = reader.stream.put(Outgoing(SUBJECT, b"{"))
     reader.news()
