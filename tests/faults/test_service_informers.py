@@ -31,6 +31,7 @@ IN_WEB: Final = f"/api/v1/namespaces/{NAMESPACES[1]}/pods"
 ALL_WIDGETS: Final = "/apis/example.com/v1/widgets"
 SETTLED_WITHIN_S: Final = 30.0
 ANSWERED_WITHIN_S: Final = 20.0
+ZONE: Final = "topology.kubernetes.io/zone"
 TOLD_AT_LEAST: Final = 0.5
 """Of all changes that were stored while an informer followed: all of them, unless somebody is behind."""
 
@@ -253,6 +254,7 @@ def _differences(reflector: Reflector, watched: Watched, changes: Changes) -> It
         yield f"{key} is {'not known' if key in meant else 'known, and not stored'}"
     for key in meant.keys() & reflector.known.keys():
         found: Any = msgspec.json.decode(reflector.known[key][1])
+        found["metadata"]["labels"].pop(ZONE, None)  # shown with a bound pod, and not stored
         for field in ("uid", "labels", "annotations"):
             if found["metadata"][field] != meant[key]["metadata"][field]:
                 yield f"{key}: {field} {found['metadata'][field]}, stored {meant[key]['metadata'][field]}"
