@@ -85,7 +85,7 @@ class EventWriter:
             shown = await self._store(served, event, options)
             if shown is not None:
                 return Outcome(shown, tuple(warnings))
-        raise _overtaken(served, str(event["metadata"]["name"]))
+        raise errors.overtaken(served.resource, served.group, str(event["metadata"]["name"]))
 
     async def change(
         self,
@@ -115,7 +115,7 @@ class EventWriter:
             shown = await self._store(served, event, options)
             if shown is not None:
                 return Outcome(shown, tuple(warnings))
-        raise _overtaken(served, key.name)
+        raise errors.overtaken(served.resource, served.group, key.name)
 
     async def delete(self, served: Served, key: ObjectKey, wanted: Wanted, options: Options) -> Left:
         """DELETE of an event; returns it as it was last. It waits for nothing, and owns nothing.
@@ -131,7 +131,7 @@ class EventWriter:
             marker = replace(known.event, deleted=True, at=self._now())
             if await self._publish(known.subject or event_rules.subject(marker), marker, key):
                 return Left(now, gone=True)
-        raise _overtaken(served, key.name)
+        raise errors.overtaken(served.resource, served.group, key.name)
 
     # ---- parts ---------------------------------------------------------------------------------------------
 
@@ -250,13 +250,4 @@ def _refused(served: Served, faults: Sequence[FieldError], namespace: str, name:
         resource=served.resource,
         name=name,
         namespace=namespace,
-    )
-
-
-def _overtaken(served: Served, name: str) -> ApiError:
-    return errors.conflict(
-        served.resource,
-        served.group,
-        name,
-        "the object has been modified; please apply your changes to the latest version and try again",
     )

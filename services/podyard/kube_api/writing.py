@@ -377,12 +377,7 @@ def check_version(served: Served, key: ObjectKey, wanted: Document, now: Documen
     metadata, there = mapping(wanted, "metadata"), now["metadata"]
     version = metadata.get("resourceVersion")
     if version and version != there.get("resourceVersion"):
-        raise errors.conflict(
-            served.resource,
-            served.group,
-            key.name,
-            "the object has been modified; please apply your changes to the latest version and try again",
-        )
+        raise errors.overtaken(served.resource, served.group, key.name)
     uid = metadata.get("uid")
     if uid and uid != there.get("uid"):
         raise _precondition(served, key, "UID", str(uid), str(there.get("uid")))

@@ -100,6 +100,13 @@ def conflict(resource: str, group: str, name: str, why: str) -> ApiError:
     return ApiError(409, "Conflict", message, name=name, group=group, kind=resource)
 
 
+def overtaken(resource: str, group: str, name: str) -> ApiError:
+    """The object is of another version than the one that was read. Source:
+    registry/generic/registry/store.go, OptimisticLockErrorMsg."""
+    why = "the object has been modified; please apply your changes to the latest version and try again"
+    return conflict(resource, group, name, why)
+
+
 def bad_request(message: str) -> ApiError:
     """Source: NewBadRequest."""
     return ApiError(400, "BadRequest", message)
