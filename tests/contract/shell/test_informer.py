@@ -162,7 +162,8 @@ async def test_what_a_view_raises_on_is_set_aside_and_all_else_is_read(
 async def test_a_reader_without_gap_sees_predecessors_and_one_with_a_gap_says_so(bus: Bus) -> None:
     created = await writes.create(bus, key("a"), pod("a"), AUTHOR)
     async with reading(bus) as reader:
-        await writes.update(bus, key("a"), _labelled, AUTHOR)
+        updated = await writes.update(bus, key("a"), _labelled, AUTHOR)
+        await reader.informer.reached(updated.sequence)
         blind = await bus.publish(Outgoing(subjects.object_("pods", "default", "a"), (await _payload(bus))))
         await reader.informer.reached(blind.sequence)
         assert created.sequence != blind.sequence
