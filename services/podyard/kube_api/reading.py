@@ -24,6 +24,7 @@ from podyard.kube_api.core.selecting import Selection
 from podyard.kube_api.core.served import Served
 from podyard.kube_api.core.shelves import Scope
 from podyard.kube_api.core.store import Reader, Store
+from podyard.kube_api.core.turns import Turns
 from podyard.kube_api.core.watching import Watcher, Watchers
 from podyard.objects import secrets
 from podyard.objects.documents import Document
@@ -39,11 +40,6 @@ LAST_BOOKMARK_S: Final = 2.0
 Source: apiserver/pkg/storage/cacher/cache_watcher.go, nextBookmarkTime."""
 REACH_S: Final = 3.0
 """How long a version is awaited that is not there yet. Source: cacher/watch_cache.go, blockTimeout."""
-SENDS_A_SECOND: Final = 2000
-"""Of all watches together, each of which costs up to 0.2 ms. What one is told before its next turn goes
-together: a hundred watches of what changes 500 times a second would send 50,000 times, each time one line."""
-GATHER_S: Final = 0.1
-"""Seconds between two sends of one watch, at the most. Whoever has sent nothing for so long sends at once."""
 AT_ONCE: Final = 100
 """Items of a list that are written before others have their turns: 10 ms of the largest pods."""
 
@@ -88,6 +84,7 @@ class Reading:
         """Of kinds that are shown in several versions, by apiVersion."""
         self._watchers = Watchers(store)
         self._event_watchers = Watchers(events)
+        self._turns = Turns()
 
     @property
     def reader(self) -> Reader:
@@ -189,7 +186,6 @@ class Reading:
         marks = _next_bookmark(anyio.current_time(), ends)
         try:
             while True:
-                sends_next = anyio.current_time() + self._turn_s() if watcher.waiting else 0.0
                 while watcher.waiting:
                     if revealed is not None:
                         revealed.clear()
@@ -208,13 +204,10 @@ class Reading:
                     marks = _next_bookmark(now, ends)
                     continue
                 await bell.wait(min(ends, marks))
-                await anyio.sleep_until(min(ends, sends_next))
+                if watcher.waiting:
+                    await anyio.sleep_until(min(ends, self._turns.take(anyio.current_time())))
         finally:
             self._watchers_of(served).close(watcher)
-
-    def _turn_s(self) -> float:
-        """Seconds from what a watch sends to what it sends next."""
-        return min(len(self._watchers) / SENDS_A_SECOND, GATHER_S)
 
     # ---- parts ---------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ Reading:
 - `history`  what changed lately
 - `selecting`  label and field selectors
 - `listing`  GET and LIST: versions and pages
-- `watching`  WATCH: what each watcher is told
+- `watching`, `turns`  WATCH: what each watcher is told, and when it may be sent
 - `completing`  what is shown of objects although it is not stored
 - `forms`  how objects are written: whole, their metadata, lists, events
 - `hidden_values`  what stands for values of Secrets that are not shown
