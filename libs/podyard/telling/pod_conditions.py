@@ -74,15 +74,15 @@ def scheduled(view: PodView, evidence: Evidence = NOTHING) -> Condition | None:
     return Condition(
         type=POD_SCHEDULED,
         status="False",
-        reason=reason_of(last),
+        reason=reason_of(last.outcome),
         message=last.message,
         last_transition_time=_since(failed),
     )
 
 
-def reason_of(failed: AttemptRecord) -> str:
+def reason_of(outcome: str) -> str:
     """Of the condition, after an attempt that failed."""
-    return UNSCHEDULABLE if failed.outcome == "unschedulable" else SCHEDULER_ERROR
+    return UNSCHEDULABLE if outcome == "unschedulable" else SCHEDULER_ERROR
 
 
 def with_scheduled(view: PodView, evidence: Evidence = NOTHING) -> tuple[Condition, ...]:

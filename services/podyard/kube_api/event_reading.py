@@ -1,4 +1,4 @@
-"""Events as they are stored: what this instance reads of their stream and of that of attempts, and when they
+"""Events as they are stored, and attempts: what this instance reads of their two streams, and when events
 end."""
 
 import heapq
@@ -30,8 +30,18 @@ AT_ONCE: Final = 500
 class EventReading:
     """Reads for as long as `run` runs. Owned by the service's event loop."""
 
-    def __init__(self, bus: Bus, store: EventStore, teller: Teller, now: Callable[[], float]) -> None:
-        """:param now: seconds since 1970, UTC"""
+    def __init__(
+        self,
+        bus: Bus,
+        store: EventStore,
+        teller: Teller,
+        attempted: Callable[[FailedAttempt], None],
+        now: Callable[[], float],
+    ) -> None:
+        """
+        :param attempted: told of every attempt, after `teller`
+        :param now: seconds since 1970, UTC
+        """
         self._bus = bus
         self._store = store
         self._teller = teller
@@ -39,7 +49,8 @@ class EventReading:
         self._position = 0
         self._waiting: list[tuple[int, int, anyio.Event]] = []
         self._listed = [anyio.Event(), anyio.Event()]
-        self._attempts = codec.decoder(FailedAttempt).decode
+        self._attempted = attempted
+        self._decode = codec.decoder(FailedAttempt).decode
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -95,4 +106,6 @@ class EventReading:
                 heapq.heappop(self._waiting)[2].set()
 
     def _attempt(self, delivery: Delivery) -> None:
-        self._teller.attempted(self._attempts(delivery.payload))
+        record = self._decode(delivery.payload)
+        self._teller.attempted(record)
+        self._attempted(record)

@@ -76,7 +76,6 @@ async def main(service: Service[KubeApiSettings]) -> None:
     store = Store(history_bytes=settings.history_bytes)
     events = EventStore(service.clock.now(), service.process.retention.events_s)
     teller = Teller(store, events, lambda: answers.watches_events)
-    event_reading = EventReading(service.bus, events, teller, service.clock.now)
     definitions = _Definitions(store, service.log)
 
     def is_there(key: ObjectKey) -> bool:
@@ -101,6 +100,7 @@ async def main(service: Service[KubeApiSettings]) -> None:
         lasting=True,
     )
     unscheduled = Unscheduled(service.bus, store, followed.informer.reached, service.log)
+    event_reading = EventReading(service.bus, events, teller, unscheduled.attempted, service.clock.now)
     service.health.set_ready(REQUESTS_CHECK, False, "not answering before the objects are listed")
     work = LargeWork()
     writer = Writer(

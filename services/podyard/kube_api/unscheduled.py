@@ -11,13 +11,13 @@ from typing import Final
 import anyio
 import structlog
 
-from podyard.bus import Bus, Delivery, WatchSpec
+from podyard.bus import Bus
 from podyard.bus.errors import BusError, Conflict
 from podyard.bus.outgoing import Outgoing
 from podyard.kube_api.core import relisting
+from podyard.kube_api.core.event_telling import FailedAttempt
 from podyard.kube_api.core.store import Store
-from podyard.proto import codec, streams, subjects
-from podyard.proto.decisions import AttemptRecord
+from podyard.proto import codec, subjects
 from podyard.proto.facts import PodScheduledFact
 from podyard.telling.events import FAILURES
 from podyard.telling.pod_conditions import NOTHING, reason_of
@@ -29,7 +29,7 @@ AGAIN_S: Final = 1.0
 
 
 class Unscheduled:
-    """Follows records and writes facts. Owned by the task that runs `run`."""
+    """Takes records and writes facts. Owned by the task that runs `run`."""
 
     def __init__(
         self,
@@ -43,37 +43,39 @@ class Unscheduled:
         self._store = store
         self._reached = reached
         self._log = log
-        self._records: dict[str, AttemptRecord] = {}
+        self._records: dict[str, FailedAttempt] = {}
         """The last that is not done with, by uid."""
         self._some = anyio.Event()
 
     async def run(self) -> None:
         """For ever."""
-        wildcard = (subjects.ALL_DECISIONS,)
-        spec = WatchSpec(stream=streams.DECISIONS.name, list_subjects=wildcard, follow_subjects=wildcard)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._bus.watch(spec, self).run)
-            while True:
-                await self._some.wait()
-                self._some = anyio.Event()
-                records, self._records = self._records, {}
-                for record in records.values():
-                    await self._tell(record)
-                for pod in list(self._store.settled.values()):
-                    await self._take_back(pod)
+        while True:
+            await self._some.wait()
+            self._some = anyio.Event()
+            records, self._records = self._records, {}
+            for record in records.values():
+                await self._tell(record)
+            for pod in list(self._store.settled.values()):
+                await self._take_back(pod)
+
+    def attempted(self, record: FailedAttempt) -> None:
+        """An attempt that did not bind; of those of one pod the last counts."""
+        if record.outcome in FAILURES:
+            self._records[record.uid] = record
+            self._some.set()
 
     def look(self) -> None:
         """Something changed in the store."""
         if self._store.settled:
             self._some.set()
 
-    async def _tell(self, record: AttemptRecord) -> None:
+    async def _tell(self, record: FailedAttempt) -> None:
         with anyio.move_on_after(REACH_S):
             await self._reached(record.position)
         if not relisting.is_pending(self._store.objects.view, record.uid):
             return
         known = self._store.objects.evidence.get(record.uid, NOTHING).refusal
-        reason = reason_of(record)
+        reason = reason_of(record.outcome)
         if known is not None and (known.reason, known.message) == (reason, record.message):
             return
         fact = PodScheduledFact(
@@ -108,25 +110,3 @@ class Unscheduled:
             self._some.set()
             return False
         return True
-
-    # ---- sink of the watch ---------------------------------------------------------------------------------
-
-    def listing(self, target: int, reason: str) -> None:
-        """A listing begins: it tells all again."""
-        del target, reason
-
-    def deliver(self, delivery: Delivery) -> None:
-        """One record; of those about one pod the last counts."""
-        record = codec.decode(AttemptRecord, delivery.payload)
-        if record.outcome in FAILURES:
-            self._records[record.uid] = record
-            self._some.set()
-
-    def synced(self, position: int) -> None:
-        """The listing is complete."""
-
-    def advanced(self, position: int) -> None:
-        """Nothing to do."""
-
-    def contact(self, fresh: bool) -> None:
-        """Nothing to do: the watch itself goes on trying."""

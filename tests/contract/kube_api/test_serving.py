@@ -162,17 +162,7 @@ async def test_a_watch_tells_why_a_pod_is_not_scheduled(clients: Clients) -> Non
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": containers}}
     made = await clients.create(f"{NAMESPACE}/pods", pod)
     uid, version = made["metadata"]["uid"], made["metadata"]["resourceVersion"]
-    record = AttemptRecord(
-        namespace="default",
-        name="p",
-        uid=uid,
-        attempt="1-1",
-        outcome="unschedulable",
-        at=1_800_000_000.0,
-        position=int(version),
-        message="0/1 nodes are available",
-    )
-    await clients.bus.publish(Outgoing(subjects.decisions("default", "p", uid), codec.encode(record)))
+    await _fails(clients, uid, int(version), 1_800_000_000.0, "0/1 nodes are available")
     watch = f"{NAMESPACE}/pods?watch=true&timeoutSeconds=15&resourceVersion={version}"
     async with clients.client() as client, client.stream("GET", watch) as answer:
         async for line in answer.aiter_lines():
@@ -193,6 +183,41 @@ async def test_a_watch_tells_why_a_pod_is_not_scheduled(clients: Clients) -> Non
         return found is not None and found.deleted
 
     await eventually("what was told of a pod that is gone is taken back", is_taken_back)
+
+
+async def test_a_pod_that_fails_again_is_unscheduled_since_the_first_time(clients: Clients) -> None:
+    containers = [{"name": "c", "image": "i"}]
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": containers}}
+    made = await clients.create(f"{NAMESPACE}/pods", pod)
+    uid, position = made["metadata"]["uid"], int(made["metadata"]["resourceVersion"])
+
+    async def said(message: str) -> dict[str, Any]:
+        async def found() -> dict[str, Any] | None:
+            conditions = (await clients.ask("GET", f"{NAMESPACE}/pods/p")).json()["status"].get("conditions", [])
+            return next((one for one in conditions if one["message"] == message), None)
+
+        return await eventually(f"it is said: {message}", found)
+
+    await _fails(clients, uid, position, 1_800_000_000.0, "0/1 nodes are available")
+    first = await said("0/1 nodes are available")
+    await _fails(clients, uid, position, 1_800_000_100.0, "0/2 nodes are available")
+    second = await said("0/2 nodes are available")
+    assert second["lastTransitionTime"] == first["lastTransitionTime"]
+
+
+async def _fails(clients: Clients, uid: str, position: int, at: float, message: str) -> None:
+    """An attempt to schedule the pod `p` found no node."""
+    record = AttemptRecord(
+        namespace="default",
+        name="p",
+        uid=uid,
+        attempt=f"1-{at:.0f}",
+        outcome="unschedulable",
+        at=at,
+        position=position,
+        message=message,
+    )
+    await clients.bus.publish(Outgoing(subjects.decisions("default", "p", uid), codec.encode(record)))
 
 
 async def test_an_object_of_a_custom_kind_is_held_to_its_schema(clients: Clients) -> None:

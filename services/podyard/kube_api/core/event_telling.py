@@ -33,13 +33,14 @@ from podyard.telling import events
 
 
 class FailedAttempt(msgspec.Struct, frozen=True, kw_only=True):
-    """As much of an `AttemptRecord` as its event tells: a tenth of it."""
+    """As much of an `AttemptRecord` as its event and the pod's condition tell: a tenth of it."""
 
     namespace: str
     name: str
     uid: str
     outcome: str
     at: float
+    position: int = 0
     message: str = ""
     profile: str = ""
     scheduler: str = ""
