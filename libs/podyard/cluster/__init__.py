@@ -16,6 +16,7 @@ spelled by hand. What feeds a view and carries out an intent is in `podyard.shel
 - `relisting`    what changed between two listings
 - `fold`         what both folds keep: how far they have come, what they ask their shell for
 - `view`         ClusterView: the fold itself
+- `read_log`     which messages were read lately
 - `documents`    DocumentView: raw documents with their sequences, for those who write objects
 - `budgets`      what disruption budgets allow
 - `quota_charges`  what an object takes of the quotas of its namespace, and whether that is too much

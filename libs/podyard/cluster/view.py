@@ -15,6 +15,7 @@ from podyard.cluster.fold import Fold
 from podyard.cluster.keys import NamespacedName
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
+from podyard.cluster.read_log import ReadLog
 from podyard.cluster.tables import DOCUMENTED, QuotaKey, Tables
 from podyard.objects import decoding
 from podyard.objects.errors import ObjectError
@@ -64,9 +65,15 @@ class ClusterView(Fold[Tables]):
     It knows only the kinds of its reader's subjects. All views it hands out are immutable.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, remembers: bool = False) -> None:
+        """:param remembers: what was read lately can be asked for (`has_read`)"""
         super().__init__()
         self._tables = Tables()
+        self.read = 0
+        """CLUSTER sequence of the last message that was read, while listing or after it; 0: none yet."""
+        self.read_at = 0.0
+        """When the server stored that message, in seconds since 1970, UTC."""
+        self._read_log = ReadLog() if remembers else None
         self.listings = 0
         """How many listings have ended."""
         self._listed_at = 0
@@ -165,11 +172,19 @@ class ClusterView(Fold[Tables]):
         compare-and-set expects."""
         return self._tables.versions.get(subject, 0)
 
+    def has_read(self, sequence: int, stored_at: float) -> bool:
+        """Whether that very message was read: another one may have had the same sequence before the stream was
+        made again, or lost its end. False for one that is forgotten."""
+        return self._read_log is not None and self._read_log.holds(sequence, stored_at)
+
     # Folding
 
     def begin_listing(self) -> None:
         """A listing begins, or begins again: deliveries go into a new state until it ends."""
         self._listing = Tables()
+        self.read, self.read_at = 0, 0.0
+        if self._read_log is not None:
+            self._read_log.clear()
 
     def end_listing(self, position: int) -> list[Change]:
         """The listing is complete up to `position`; returns its differences from the state before, each
@@ -192,6 +207,10 @@ class ClusterView(Fold[Tables]):
         A version that cannot be decoded counts as deleted and asks for a dead letter.
         """
         tables = self._tables if self._listing is None else self._listing
+        if delivery.sequence > self.read:
+            self.read, self.read_at = delivery.sequence, delivery.stored_at
+            if self._read_log is not None:
+                self._read_log.note(delivery.sequence, delivery.stored_at)
         parts = delivery.subject.split(".")
         if parts[0] == _OBJECT:
             changes = self._apply_cluster(tables, parts, delivery)

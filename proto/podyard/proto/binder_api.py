@@ -43,6 +43,10 @@ class Decision(Message, frozen=True, kw_only=True):
     node: Name
     number: Annotated[int, Meta(ge=1, le=INT64_MAX, description="of this decision in its session, growing")]
     position: Annotated[Count, Meta(description="CLUSTER sequence it was decided at")]
+    read: Annotated[
+        Count, Meta(description="CLUSTER sequence of the last message that its scheduler had read then; 0: not told")
+    ] = 0
+    read_at: Annotated[float, Meta(description="when the server stored that message, seconds since 1970, UTC")] = 0.0
     not_assumed: Annotated[
         tuple[Int64, ...], Meta(description="earlier decisions of this request that it had not assumed")
     ] = ()

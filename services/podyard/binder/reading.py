@@ -25,7 +25,7 @@ class ListedView:
     """A cluster view that notes tombstones without a TTL: their pods may have gone while no binder looked."""
 
     def __init__(self) -> None:
-        self.cluster = ClusterView()
+        self.cluster = ClusterView(remembers=True)
         self._listing = False
         self._tombstones: list[PodRef] = []
 

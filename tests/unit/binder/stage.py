@@ -36,7 +36,7 @@ class Term:
 
     def __init__(self, stage: "Stage", name: str, profile: Profile, extender: Extender | None = None) -> None:
         self.stage = stage
-        self.view = ClusterView()
+        self.view = ClusterView(remembers=True)
         self.core = Binder(
             self.view,
             {profile.name: profile},

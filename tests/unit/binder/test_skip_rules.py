@@ -4,6 +4,7 @@ all."""
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from podyard.binder.core import effects, node_takes_pod, skipping
 from podyard.binder.core.claims import Claims, claims_of
@@ -393,8 +394,28 @@ def test_a_pod_with_claims_is_filtered(stage: Lagging, spec: dict[str, Any]) -> 
     """What was promised of volumes, and to whom, the filters of each process remember for themselves."""
     stage.labelled_pod("p", "a", **spec)
     world = stage.serving().core.world
-    pending = Pending(stage.decide("p"), ("s", 1), 0.0, NOTHING)
+    last = stage.stream.log[-1]
+    decided = structs.replace(stage.decide("p"), read=last.sequence, read_at=last.stored_at)
+    pending = Pending(decided, ("s", 1), 0.0, NOTHING)
     assert world.may_skip(pending) == ("emptyDir" in str(spec))
+
+
+@pytest.mark.parametrize(("later_s", "skipped"), [(0.0, 1), (0.001, 0)], ids=["the same", "another"])
+def test_who_read_another_message_under_that_number_is_not_believed(
+    stage: Lagging, later_s: float, skipped: int
+) -> None:
+    """The stream was made again: its 284th message is not the one that was the 284th before."""
+    stage.labelled_pod("p", "a")
+    binder = stage.serving()
+    puller = Puller(stage, "s")
+    puller.decide("p")
+    (request,) = puller.outbox
+    (decided,) = request.decisions
+    there = structs.replace(decided, read_at=decided.read_at + later_s)
+    puller.outbox = [structs.replace(request, decisions=(there,))]
+    puller.send(binder)
+    commit(stage)
+    assert skips(binder) == skipped
 
 
 def test_objects_written_with_a_binding_are_not_skipped_over(stage: Lagging) -> None:

@@ -31,6 +31,11 @@ class FakeView:
         self.pods: dict[tuple[str, str], PodView] = {}
         self.placements: dict[str, BoundPod | Release] = {}
         self.position = 0
+        self.read_at = 0.0
+
+    @property
+    def read(self) -> int:
+        return self.position
 
     def objects(self, resource: str) -> Mapping[tuple[str, str], Any]:
         return {}

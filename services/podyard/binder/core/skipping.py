@@ -1,10 +1,10 @@
 """When PreFilter and all Filters may be skipped: a scheduler has asked them, and nothing has happened since
 that it did not count on.
 
-A decision says at which position P of the stream it was made, and which decisions of its session its
-scheduler counted as placed then without having seen their bindings (its claims). The filters decide by the
-pod, its node, all other objects, the placed pods and the nominations to that node, and by nothing else;
-binder and scheduler have equal profiles (the digest). So their answer here is the one that the scheduler had
+A decision says which message P of the stream its scheduler had read last, and which decisions of its
+session its scheduler counted as placed then without having seen their bindings (its claims). The filters
+decide by the pod, its node, all other objects, the placed pods and the nominations to that node, and by
+nothing else; binder and scheduler have equal profiles (the digest). So their answer here is the one that the scheduler had
 if both decide by the same cluster. That is so if
 
 1. no object that a filter may read is another than at P: nothing *foreign* came after P. Foreign is every
@@ -12,13 +12,15 @@ if both decide by the same cluster. That is so if
    listing brings. Not foreign: pods that nobody placed come, change and go (they are in no table), and what
    agents say of pods (schedulers do not follow it);
 2. the pod itself is the version that the scheduler knew: its object is not newer than P;
-3. the pods placed since P are exactly the claimed ones: as many bindings came after P as are claimed, and
+3. that message is the one that the binder has read under this number: a stream that is made again, or loses
+   its end with its server, gives the number to another one, and what came before it may be another history;
+4. the pods placed since P are exactly the claimed ones: as many bindings came after P as are claimed, and
    each claimed number is one of them. Two finite sets of which one holds the other, and that are equally
    large, are equal. A claimed decision that was refused, dropped or never sent is missing, a binding of
    another session, by force or unknown is one too many: both say no;
-4. each of them stands where the scheduler had it, as what it had it: the number names decision and node, and
+5. each of them stands where the scheduler had it, as what it had it: the number names decision and node, and
    a number counts only while the pod's object is not newer than that decision;
-5. nobody is nominated to the node by any fact, and no room is kept on it for anybody. Nominations that only
+6. nobody is nominated to the node by any fact, and no room is kept on it for anybody. Nominations that only
    the scheduler knew made it ask the filters twice, with and without them, and both passed.
 
 Pods with claims are filtered always: of promises that are not in the objects yet each process has a memory of

@@ -37,6 +37,7 @@ class View(Protocol):
     def placements(self) -> Mapping[str, BoundPod | Release]: ...
     @property
     def unreadable_placements(self) -> Sequence[Unreadable]: ...
+    def has_read(self, sequence: int, stored_at: float) -> bool: ...
     def objects(self, resource: str) -> ObjectsByName: ...
     def pods_on(self, node: str) -> Mapping[str, PodView]: ...
     def version(self, resource: str) -> int: ...
@@ -133,10 +134,12 @@ class World:
         decision = pending.decision
         if self.nominated.on(decision.node) or self.table.kept_on(decision.node):
             return False
-        if not self.skipping.covers(pending.key[0], decision.position, pending.claims):
+        if not self.skipping.covers(pending.key[0], decision.read, pending.claims):
             return False
         pod = self.view.pods_by_uid.get(decision.uid)
-        return pod is not None and pod.sequence <= decision.position and not skipping.has_claims(pod)
+        if pod is None or pod.sequence > decision.read or skipping.has_claims(pod):
+            return False
+        return self.view.has_read(decision.read, decision.read_at)
 
     def keep(self, bound: BoundPod) -> None:
         """Nobody else gets what the pod needs of its node, from now on."""

@@ -41,6 +41,10 @@ class View(Protocol):
     def placements(self) -> Mapping[str, BoundPod | Release]: ...
     @property
     def position(self) -> int: ...
+    @property
+    def read(self) -> int: ...
+    @property
+    def read_at(self) -> float: ...
     def objects(self, resource: str) -> ObjectsByName: ...
     def version(self, resource: str) -> int: ...
 
@@ -113,6 +117,7 @@ class Placing:
         """
         cycle, watch = self._cycles[popped.profile], self._stopwatch
         start, position, timed = watch(), self._view.position, self._plugin_times.held
+        read, read_at = self._view.read, self._view.read_at
         result = yield from cycle.steps(pod)
         algorithm_s = result.times[-1].end - start if result.times else 0.0
         node = result.node
@@ -139,6 +144,8 @@ class Placing:
             node=node,
             number=number,
             position=position,
+            read=read,
+            read_at=read_at,
             profile=popped.profile,
             volumes=() if result.state is None else result.state.find(CHOSEN) or (),
             record=span.record,
