@@ -173,8 +173,8 @@ class ClusterView(Fold[Tables]):
         return self._tables.versions.get(subject, 0)
 
     def has_read(self, sequence: int, stored_at: float) -> bool:
-        """Whether that very message was read: another one may have had the same sequence before the stream was
-        made again, or lost its end. False for one that is forgotten."""
+        """Whether that very message was read: another one may have had the same sequence before the stream
+        was made again, or lost its end. False for one that is forgotten."""
         return self._read_log is not None and self._read_log.holds(sequence, stored_at)
 
     # Folding

@@ -4,8 +4,8 @@ that it did not count on.
 A decision says which message P of the stream its scheduler had read last, and which decisions of its
 session its scheduler counted as placed then without having seen their bindings (its claims). The filters
 decide by the pod, its node, all other objects, the placed pods and the nominations to that node, and by
-nothing else; binder and scheduler have equal profiles (the digest). So their answer here is the one that the scheduler had
-if both decide by the same cluster. That is so if
+nothing else; binder and scheduler have equal profiles (the digest). So their answer here is the one that the
+scheduler had if both decide by the same cluster. That is so if
 
 1. no object that a filter may read is another than at P: nothing *foreign* came after P. Foreign is every
    change of a node or of any other object, of the object of a placed pod, every release, and whatever a

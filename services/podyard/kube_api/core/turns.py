@@ -3,8 +3,8 @@
 from typing import Final
 
 SENDS_A_SECOND: Final = 2000
-"""Of all watches together, each of which costs up to 0.2 ms. What one is told before its turn goes together: a
-hundred watches of what changes 500 times a second would send 50,000 times, each time one line."""
+"""Of all watches together, each of which costs up to 0.2 ms. What one is told before its turn goes together:
+a hundred watches of what changes 500 times a second would send 50,000 times, each time one line."""
 SENDS_AT_ONCE: Final = 100
 """After a time in which nobody sent. A controller that waits for what it has written just now hears of it."""
 GATHER_S: Final = 0.1
@@ -14,8 +14,8 @@ GATHER_S: Final = 0.1
 class Turns:
     """The sends of all watches on one clock.
 
-    Each of them moves forward, by its share of a second, the time up to which all sends are accounted for; who
-    comes when that lies more than `SENDS_AT_ONCE` sends ahead waits until it does not (a token bucket).
+    Each of them moves forward, by its share of a second, the time up to which all sends are accounted for;
+    who comes when that lies more than `SENDS_AT_ONCE` sends ahead waits until it does not (a token bucket).
     """
 
     def __init__(self) -> None:
