@@ -39,9 +39,6 @@ ITS_OWN: Final = (
     "is not as new as written version",
     # the same, found out by the API: it looks again
     "the object has been modified; please apply your changes to the latest version and try again",
-    # the same of a job that it has deleted: CronJobs and Jobs come by two watches. Source:
-    # pkg/controller/cronjob/cronjob_controllerv2.go, cleanupFinishedJobs
-    r'"Error deleting job from cronjob" err="jobs\.batch \\"[^"]+\\" not found"',
 )
 """What is found in lines that it may write of an API server of Kubernetes, too."""
 
