@@ -8,7 +8,7 @@ from podyard.objects import times
 
 TIMES: Final = frozenset(
     {
-        *("at", "since", "until", "start", "first_at", "created_at", "started_at", "queued_at", "popped_at"),
+        *("at", "since", "until", "start", "first_at", "created_at", "started_at", "queued_at", "popped_at", "read_at"),
         *("bound_at", "released_at", "known_at"),
     }
 )
