@@ -26,6 +26,7 @@ this package but `podyard bench`, which finds it by its name.
 - `growth`   what processes take in memory while `churn` plays changes
 - `performance`, `history`, `keeping`  one entry of all these, the file of all entries, and adding one
 - `comparing`  what a change between two entries is worth
+- `scheduler_perf/`  kube-scheduler's own benchmark files
 - `pictures`   which files a picture may be drawn into, and what may go wrong
 - `commands/`  what people type
 - `render/`    pure: data in, rich renderables and pictures out

@@ -9,6 +9,7 @@ from podyard.bench.commands import measuring
 from podyard.bench.commands.contention import contention
 from podyard.bench.commands.growth import growth
 from podyard.bench.commands.history import history
+from podyard.bench.commands.scheduler_perf import compare_results, scheduler_perf
 from podyard.cli.options import JsonOutputOption
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ bench = App(
 bench.command(contention)
 bench.command(growth)
 bench.command(history)
+bench.command(scheduler_perf)
+bench.command(compare_results)
 
 
 @bench.command
