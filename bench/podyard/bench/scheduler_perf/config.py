@@ -24,7 +24,7 @@ class Op(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     """One step of a case."""
 
 
-class CreateAny(Op, tag="createAny"):
+class CreateAny(Op, frozen=True, tag="createAny"):
     """Objects of a file, of any kind."""
 
     template_path: str
@@ -60,7 +60,7 @@ class UniqueLabel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     label_key: str
 
 
-class CreateNodes(Op, tag="createNodes"):
+class CreateNodes(Op, frozen=True, tag="createNodes"):
     """Nodes."""
 
     count: int = 0
@@ -71,7 +71,7 @@ class CreateNodes(Op, tag="createNodes"):
     unique_node_label_strategy: UniqueLabel | None = None
 
 
-class CreateNamespaces(Op, tag="createNamespaces"):
+class CreateNamespaces(Op, frozen=True, tag="createNamespaces"):
     """Namespaces `prefix-0`, `prefix-1`, ..."""
 
     prefix: str
@@ -80,7 +80,7 @@ class CreateNamespaces(Op, tag="createNamespaces"):
     namespace_template_path: str | None = None
 
 
-class CreatePods(Op, tag="createPods"):
+class CreatePods(Op, frozen=True, tag="createPods"):
     """Pods, and unless told otherwise waiting until they are bound."""
 
     count: int = 0
@@ -97,7 +97,7 @@ class CreatePods(Op, tag="createPods"):
     persistent_volume_claim_template_path: str | None = None
 
 
-class CreatePodSets(Op, tag="createPodSets"):
+class CreatePodSets(Op, frozen=True, tag="createPodSets"):
     """The same pods in `namespacePrefix-0`, `namespacePrefix-1`, ..."""
 
     namespace_prefix: str
@@ -106,7 +106,7 @@ class CreatePodSets(Op, tag="createPodSets"):
     count_param: str = ""
 
 
-class DeletePods(Op, tag="deletePods"):
+class DeletePods(Op, frozen=True, tag="deletePods"):
     """Deletes pods of a namespace."""
 
     namespace: str
@@ -115,7 +115,7 @@ class DeletePods(Op, tag="deletePods"):
     delete_pods_per_second: int = 0
 
 
-class Churn(Op, tag="churn"):
+class Churn(Op, frozen=True, tag="churn"):
     """Creates objects at intervals while the following ops run, in mode recreate also deletes them."""
 
     mode: Literal["create", "recreate"]
@@ -125,7 +125,7 @@ class Churn(Op, tag="churn"):
     namespace: str | None = None
 
 
-class Barrier(Op, tag="barrier"):
+class Barrier(Op, frozen=True, tag="barrier"):
     """Waits for pods that were not waited for."""
 
     namespaces: tuple[str, ...] = ()
@@ -133,14 +133,14 @@ class Barrier(Op, tag="barrier"):
     stage_requirement: Literal["", "Scheduled", "Attempted"] = ""
 
 
-class Sleep(Op, tag="sleep"):
+class Sleep(Op, frozen=True, tag="sleep"):
     """Waits for a time."""
 
     duration: str = ""
     duration_param: str = ""
 
 
-class UpdateAny(Op, tag="updateAny"):
+class UpdateAny(Op, frozen=True, tag="updateAny"):
     """Replaces objects, and their status, by what a file says."""
 
     template_path: str
@@ -151,7 +151,7 @@ class UpdateAny(Op, tag="updateAny"):
     subresources: tuple[str, ...] = ()
 
 
-class StartCollectingMetrics(Op, tag="startCollectingMetrics"):
+class StartCollectingMetrics(Op, frozen=True, tag="startCollectingMetrics"):
     """The measured part begins."""
 
     namespaces: tuple[str, ...]
@@ -159,7 +159,7 @@ class StartCollectingMetrics(Op, tag="startCollectingMetrics"):
     label_selector: dict[str, str] = {}
 
 
-class StopCollectingMetrics(Op, tag="stopCollectingMetrics"):
+class StopCollectingMetrics(Op, frozen=True, tag="stopCollectingMetrics"):
     """The measured part ends."""
 
 
@@ -167,15 +167,15 @@ class _OfDevices(msgspec.Struct, frozen=True, tag_field="opcode"):
     """An op of dynamic resource allocation: it is known so that it can be refused in words."""
 
 
-class AllocResourceClaims(_OfDevices, tag="allocResourceClaims"):
+class AllocResourceClaims(_OfDevices, frozen=True, tag="allocResourceClaims"):
     """Allocates claims."""
 
 
-class CreateResourceClaims(_OfDevices, tag="createResourceClaims"):
+class CreateResourceClaims(_OfDevices, frozen=True, tag="createResourceClaims"):
     """Creates claims."""
 
 
-class CreateResourceDriver(_OfDevices, tag="createResourceDriver"):
+class CreateResourceDriver(_OfDevices, frozen=True, tag="createResourceDriver"):
     """Publishes devices."""
 
 

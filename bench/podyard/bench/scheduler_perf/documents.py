@@ -6,6 +6,7 @@ CreatePodWithPersistentVolume).
 """
 
 import copy
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -14,6 +15,10 @@ from podyard.bench.scheduler_perf.config import CreateNodes, CreatePods, text_of
 from podyard.bench.scheduler_perf.templates import Template
 from podyard.cli.errors import InputError
 from podyard.objects import yaml_reader
+from podyard.objects.api_types import definition_of
+from podyard.objects.documents import is_mapping
+from podyard.objects.faults import Faults
+from podyard.objects.type_check import check_types
 from podyard.objects.yaml_reader import YamlError
 
 Document: TypeAlias = dict[str, Any]
@@ -21,6 +26,7 @@ Document: TypeAlias = dict[str, Any]
 SIZE: Final = {"pods": "110", "cpu": "4", "memory": "32Gi"}
 AMOUNTS: Final = {"cpu": "100m", "memory": "500Mi"}
 HOSTNAME: Final = "kubernetes.io/hostname"
+STEP: Final = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 MIGRATED: Final = "storage.alpha.kubernetes.io/migrated-plugins"
 
 
@@ -38,6 +44,7 @@ class Files:
         self._directory = directory
         self._read: dict[str, Template] = {}
         self._made: dict[str, Document] = {}
+        self._typed: dict[tuple[str, str], Document] = {}
 
     def template(self, name: str) -> Template:
         """
@@ -60,6 +67,26 @@ class Files:
             self._made[name] = _parsed(template, 0, 1)
         return copy.deepcopy(self._made[name])
 
+    def typed(self, name: str, kind: str, index: int = 0, count: int = 1) -> Document:
+        """The object of one of the kinds that the reference decodes into its own types: letters of fields' names
+        may be large or small, and the kind need not be said.
+
+        :raises InputError: it is of another kind
+        """
+        if self.template(name).varies:
+            return _of_kind(self.document(name, index, count), kind, name)
+        if (name, kind) not in self._typed:
+            self._typed[name, kind] = _of_kind(self.document(name), kind, name)
+        return copy.deepcopy(self._typed[name, kind])
+
+    def typed_plain(self, name: str, kind: str) -> Document:
+        """The same of a file that is taken as it is.
+
+        :raises InputError: it has braces, or is no such object
+        """
+        self.plain(name)
+        return self.typed(name, kind)
+
     def plain(self, name: str) -> Document:
         """The same of a file that is taken as it is: what stands in braces is not for this one.
 
@@ -76,23 +103,38 @@ def _parsed(template: Template, index: int, count: int) -> Document:
         documents = [one for one in yaml_reader.read(template.render(index, count)) if one.content is not None]
     except YamlError as error:
         raise InputError(f"{template.source}: {error}") from error
-    content = documents[0].content if len(documents) == 1 else None
-    if not isinstance(content, dict) or not isinstance(content.get("metadata", {}), dict):
+    content: Any = documents[0].content if len(documents) == 1 else None
+    if not is_mapping(content) or not is_mapping(content.get("metadata", {})):
         raise InputError(f"{template.source}: expected one YAML document with one object")
     found: Document = content
     found.setdefault("metadata", {})
     return found
 
 
-def of_kind(document: Document, kind: str, source: str, api_version: str = "v1") -> Document:
-    """The same; what it does not say of its kind is filled in.
-
-    :raises InputError: it is of another kind
-    """
-    said = (document.setdefault("apiVersion", api_version), document.setdefault("kind", kind))
-    if said != (api_version, kind):
+def _of_kind(document: Document, kind: str, source: str) -> Document:
+    said = (document.setdefault("apiVersion", "v1"), document.setdefault("kind", kind))
+    if said != ("v1", kind):
         raise InputError(f"{source}: expected a {kind}, this is {said[0]} {said[1]}")
+    while _respelt(document, kind):
+        pass  # what is below a field is looked at once its name is right
     return document
+
+
+def _respelt(document: Document, kind: str) -> bool:
+    """Spell fields as they are spelt that differ in large and small letters; whether there was one.
+
+    Source: sigs.k8s.io/yaml v1.6.0, UnmarshalStrict, decodes as encoding/json does."""
+    found = False
+    for unknown in check_types(Faults(), document, definition_of("v1", kind)):
+        *above, name = STEP.findall(unknown.field)
+        right = [one for one in unknown.known if one.lower() == name[1].lower()]
+        if right:
+            at: Any = document
+            for number, word in above:
+                at = at[int(number)] if number else at[word]
+            at[right[0]] = at.pop(name[1])
+            found = True
+    return found
 
 
 def namespace(name: str) -> Document:
@@ -142,8 +184,7 @@ def nodes(op: CreateNodes, files: Files, number: int, unique: str, node_id: str)
         if op.node_template_path is None:
             node = base_node(f"node-{number}-")
         else:
-            name = op.node_template_path
-            node = of_kind(files.document(name, index, op.count), "Node", files.template(name).source)
+            node = files.typed(op.node_template_path, "Node", index, op.count)
         node["metadata"].setdefault("labels", {})[HOSTNAME] = node_id
         yield from _prepared(node, op, index, unique, node_id)
 
@@ -185,7 +226,7 @@ def pod(op: CreatePods, files: Files, default: str | None, index: int) -> Docume
     name = op.pod_template_path or default
     if name is None:
         return base_pod()
-    return of_kind(files.document(name, index, op.count), "Pod", files.template(name).source)
+    return files.typed(name, "Pod", index, op.count)
 
 
 def claimed(op: CreatePods, files: Files, namespace: str, index: int | str, pod: Document) -> Claimed | None:
@@ -196,14 +237,8 @@ def claimed(op: CreatePods, files: Files, namespace: str, index: int | str, pod:
     if op.persistent_volume_template_path is None or op.persistent_volume_claim_template_path is None:
         return None
     claim_name = f"pvc-{index}"
-    claim = of_kind(
-        files.plain(op.persistent_volume_claim_template_path),
-        "PersistentVolumeClaim",
-        op.persistent_volume_claim_template_path,
-    )
-    volume = of_kind(
-        files.plain(op.persistent_volume_template_path), "PersistentVolume", op.persistent_volume_template_path
-    )
+    claim = files.typed_plain(op.persistent_volume_claim_template_path, "PersistentVolumeClaim")
+    volume = files.typed_plain(op.persistent_volume_template_path, "PersistentVolume")
     volume_name = f"{namespace}-vol-{index}"
     volume["metadata"]["name"] = volume_name
     spec = volume.setdefault("spec", {})

@@ -6,7 +6,7 @@ Source: kubernetes v1.36.2, test/integration/scheduler_perf/util.go, throughputC
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -15,7 +15,7 @@ LONG_ENOUGH_S: Final = 5.0
 """A measured part that is shorter has too few samples for its average to be compared."""
 
 
-class Bound(NamedTuple):
+class Bound(msgspec.Struct, frozen=True):
     """Pods that one commit bound."""
 
     at: float

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -37,15 +37,17 @@ def read(file: Path) -> list[Result]:
     :raises InputError: it holds none
     """
     try:
-        found = msgspec.json.decode(text_of(file), dec_hook=None)
-        many = found if isinstance(found, list) else [found]
+        found: Any = msgspec.json.decode(text_of(file))
+        many = cast("list[Any]", found) if isinstance(found, list) else [found]
         return [msgspec.convert(_numbered(one), Result) for one in many]
     except (msgspec.MsgspecError, ValueError) as error:
         raise InputError(f"{file}: no result of `podyard bench scheduler-perf -o json`: {error}") from error
 
 
-def _numbered(one: object) -> object:
+def _numbered(one: Any) -> Any:
     """The same with its time as a number."""
-    if isinstance(one, dict) and isinstance(one.get("at"), str):
-        return {**one, "at": times.seconds_or(one["at"], 0.0)}
-    return one
+    if not isinstance(one, dict):
+        return one
+    found = cast("dict[str, Any]", one)
+    at = found.get("at")
+    return {**found, "at": times.seconds_or(at, 0.0)} if isinstance(at, str) else found

@@ -13,7 +13,7 @@ from podyard.cluster.intents import Put
 from podyard.cluster.keys import ObjectKey
 from podyard.objects import admission
 from podyard.objects.admission import ClusterLookup
-from podyard.objects.documents import child
+from podyard.objects.documents import child, mapping
 from podyard.objects.errors import ObjectError
 from podyard.proto import codec, subjects
 
@@ -99,8 +99,8 @@ class Admitter:
     def _admitted(
         self, document: Document, old: Document | None, uid: str, name: str, manner: admission.Manner = "apply"
     ) -> Document:
-        spec = document.get("spec")
-        priority = spec.pop("priority", None) if document.get("kind") == "Pod" and isinstance(spec, dict) else None
+        spec = mapping(document, "spec") if document.get("kind") == "Pod" else {}
+        priority: int | None = spec.pop("priority", None)
         try:
             if old is not None and priority is None and document.get("kind") == "Pod":
                 priority = child(old, "spec").get("priority")
@@ -119,7 +119,7 @@ class Admitter:
                 f"{document.get('kind')} {name or document['metadata'].get('generateName', '')}: {error}"
             ) from error
         finally:
-            if priority is not None and isinstance(spec, dict):
+            if priority is not None:
                 spec["priority"] = priority
         if priority is not None:
             child(admitted, "spec")["priority"] = priority

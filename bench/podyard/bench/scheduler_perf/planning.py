@@ -99,7 +99,11 @@ class _Planner:
                 ]
             case CreatePods():
                 return [self._pods(op)]
-            case CreateAny() | CreateNodes() | CreateNamespaces():
+            case CreateAny():
+                return [self._counted(op)]
+            case CreateNodes():
+                return [self._counted(op)]
+            case CreateNamespaces():
                 return [self._counted(op)]
             case UpdateAny():
                 if op.update_per_second < 0:
@@ -139,7 +143,7 @@ class _Planner:
         return op
 
     def _slept(self, op: Sleep) -> Sleep:
-        duration = self._value(op.duration_param, str) if op.duration_param else op.duration
+        duration = str(self._value(op.duration_param, str)) if op.duration_param else op.duration
         seconds(duration)
         return Sleep(duration=duration)
 

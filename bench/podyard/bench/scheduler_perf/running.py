@@ -12,7 +12,7 @@ from podyard.bench import end_state, history, machine
 from podyard.bench.scheduler_perf import gates, result
 from podyard.bench.scheduler_perf.config import Case, Churn, Step, Workload
 from podyard.bench.scheduler_perf.documents import Files
-from podyard.bench.scheduler_perf.executing import Executor, Tell
+from podyard.bench.scheduler_perf.executing import Executor, Measured, Tell
 from podyard.bench.scheduler_perf.following import Follower
 from podyard.bench.scheduler_perf.measuring import CLIENT, Meters
 from podyard.bench.scheduler_perf.result import Result, Setting
@@ -98,9 +98,10 @@ class Run:
             equal_churn=self._options.equal_churn,
             tell=self._tell,
         )
+        found: list[Measured] = []
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(follower.run)
-            found = await executor.run(self._steps)
+            found += await executor.run(self._steps)
             tasks.cancel_scope.cancel()
         checked = await self._checked(bus)
         setting = self._setting(checked, tuple(child.instance for child in lab.children))
@@ -117,12 +118,15 @@ class Run:
         if self._case.scheduler_config_path:
             return OWN_PROFILES
         self._tell(len(self._steps), len(self._steps), "judging what is left")
-        left = end_state.judge(await snapshot(bus), default_profile())
+        view = await snapshot(bus)
+        left = end_state.judge(view, default_profile())
         if left.overloaded:
             return f"nodes hold more than they have: {', '.join(left.overloaded[:SHOWN])}"
-        if left.fitting and not self._changes:
-            name, node = next(iter(left.fitting.items()))
-            return f"{len(left.fitting)} pods wait though a node would take them: {name} on {node}"
+        gated = {pod.name for pod in view.pods.values() if pod.stored.spec.scheduling_gates}
+        fitting = {name: node for name, node in left.fitting.items() if name not in gated}
+        if fitting and not self._changes:
+            name, node = next(iter(fitting.items()))
+            return f"{len(fitting)} pods wait though a node would take them: {name} on {node}"
         return ""
 
     @property
