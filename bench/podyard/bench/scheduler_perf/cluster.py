@@ -5,6 +5,7 @@ from typing import Any, Final, TypeAlias
 
 import anyio
 
+from podyard.bench.scheduler_perf import moulds
 from podyard.bench.scheduler_perf.following import Follower, Wanted
 from podyard.bench.scheduler_perf.moulds import Admitter, Mould, Names, new_uid
 from podyard.bench.versions import AUTHOR
@@ -16,6 +17,7 @@ from podyard.cluster.errors import ObjectMissing
 from podyard.cluster.intents import Intent, Keep, Put, Step, Stored
 from podyard.cluster.keys import ObjectKey
 from podyard.objects import admission
+from podyard.objects.documents import mapping
 from podyard.proto import streams, subjects
 from podyard.runtime import clock
 from podyard.shell import writes
@@ -159,8 +161,10 @@ class Cluster:
         self.deleted += done
         return done
 
-    async def update(self, key: ObjectKey, document: Document) -> None:
+    async def update(self, key: ObjectKey, document: Document, *, resize: bool = False) -> None:
         """Put a document in the place of a stored one.
+
+        :param resize: take from it what containers request and may use at most, and nothing else
 
         :raises InputError: the API server would refuse it
         :raises RefusedError: there is no such object, or the server refuses it
@@ -171,7 +175,8 @@ class Cluster:
             if there is None:
                 raise ObjectMissing(key)
             old = there.document()
-            new = self.admitter.changed(document, old)
+            wanted = moulds.resized(old, document) if resize else self._without_place(key, document)
+            new = self.admitter.changed(wanted, old)
             return Keep() if new == old else Put(new)
 
         result = (await writes.carry_out(self._bus, [Intent(key, plan)], AUTHOR))[0]
@@ -181,6 +186,13 @@ class Cluster:
         self.updated += 1
         if key.resource == PODS and isinstance(result.step, Put):
             self.pods.setdefault(key.namespace, {})[key.name] = result.step.document["metadata"].get("labels") or {}
+
+    def _without_place(self, key: ObjectKey, document: Document) -> Document:
+        """A pod's node is no part of the stored object: who names the one that it is on changes nothing."""
+        node = mapping(document, "spec").get("nodeName") if key.resource == PODS else None
+        if node is None or node != self._follower.nodes.get((key.namespace, key.name)):
+            return document
+        return {**document, "spec": {name: one for name, one in document["spec"].items() if name != "nodeName"}}
 
     def chosen(self, wanted: Wanted) -> Iterator[ObjectKey]:
         """Pods from here that are still there, as far as is known."""

@@ -52,6 +52,7 @@ REQUEST_WITHIN_S: Final = 10.0
 CHURN_MS: Final = 500
 CHURN_LOOK_S: Final = 0.005
 NOT_ATTEMPTED: Final = "activeQ"
+RESIZE: Final = "resize"
 IN_FLIGHT: Final = "inFlight"
 
 Tell: TypeAlias = Callable[[int, int, str], None]
@@ -267,6 +268,10 @@ class Executor:
             await self.cluster.create([self.cluster.cast(self.cluster.mould(document, op.namespace), name)])
 
     async def _update_any(self, op: UpdateAny) -> None:
+        if set(op.subresources) - {RESIZE}:
+            raise InputError(
+                f"{op.template_path}: subresources {', '.join(op.subresources)}: only resize is understood"
+            )
         if op.namespace:
             await self._namespace(op.namespace)
         began = time.monotonic()
@@ -279,7 +284,7 @@ class Executor:
             if op.update_per_second:
                 await _at(began + (index + 1) / op.update_per_second)
             self._event()
-            await self.cluster.update(ObjectKey(kind, op.namespace, name), document)
+            await self.cluster.update(ObjectKey(kind, op.namespace, name), document, resize=RESIZE in op.subresources)
 
     def _must_fit(self, document: Document, namespace: str, path: str) -> str:
         """Its resource; the op has to name a namespace for what lives in one, and none for what does not."""

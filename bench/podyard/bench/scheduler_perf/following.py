@@ -40,6 +40,8 @@ class Follower:
     def __init__(self, bus: Bus) -> None:
         self.live: dict[str, Place] = {}
         """Bound pods by uid."""
+        self.nodes: dict[tuple[str, str], str] = {}
+        """Nodes of bound pods, by namespace and name."""
         self.in_namespace: dict[str, int] = {}
         """Bound pods by namespace."""
         self.bound = 0
@@ -82,6 +84,7 @@ class Follower:
         measured, matching = self.measured, 0
         for one in record.bindings:
             self.live[one.uid] = Place(one.namespace, one.name, one.labels)
+            self.nodes[one.namespace, one.name] = one.node
             self.in_namespace[one.namespace] = self.in_namespace.get(one.namespace, 0) + 1
             if measured is not None and measured.has(one.namespace, one.labels):
                 matching += 1
@@ -90,6 +93,7 @@ class Follower:
             gone = self.live.pop(release.uid, None)
             if gone is not None:
                 self.in_namespace[gone.namespace] -= 1
+                self.nodes.pop((gone.namespace, gone.name), None)
         self.released += len(record.releases)
         if record.bindings:
             self.last_commit_at = delivery.stored_at

@@ -13,7 +13,7 @@ from podyard.cluster.intents import Put
 from podyard.cluster.keys import ObjectKey
 from podyard.objects import admission
 from podyard.objects.admission import ClusterLookup
-from podyard.objects.documents import child, mapping
+from podyard.objects.documents import child, copy, mapping
 from podyard.objects.errors import ObjectError
 from podyard.proto import codec, subjects
 
@@ -124,6 +124,20 @@ class Admitter:
         if priority is not None:
             child(admitted, "spec")["priority"] = priority
         return admitted
+
+
+def resized(old: Document, wanted: Document) -> Document:
+    """A pod with the requests and limits that another version of it has.
+
+    Source: kubernetes v1.36.2, pkg/registry/core/pod/strategy.go, dropNonResizeUpdates.
+    """
+    found = copy(old)
+    for field in ("containers", "initContainers"):
+        resources = {one.get("name"): one.get("resources") for one in child(wanted, "spec").get(field) or ()}
+        for container in child(found, "spec").get(field) or ():
+            if resources.get(container["name"]) is not None:
+                container["resources"] = resources[container["name"]]
+    return found
 
 
 def _with_priority(document: Document, priority: int) -> Document:
