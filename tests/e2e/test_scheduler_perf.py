@@ -45,7 +45,8 @@ FILES = {
     "late-goes.yaml": f"{{apiVersion: v1, kind: Pod, metadata: {{name: 'late-{{{{.Index}}}}', labels: {{type: late}}}}, spec: {POD}}}}}",
     "service.yaml": "{apiVersion: v1, kind: Service, metadata: {generateName: s-}, spec: {ports: [{port: 80}], selector: {a: b}}}",
     "pv.yaml": "{spec: {accessModes: [ReadOnlyMany], capacity: {storage: 1Gi}, csi: {driver: d}}}",
-    "pvc.yaml": "{metadata: {annotations: {pv.kubernetes.io/bind-completed: 'yes'}}, spec: {accessModes: [ReadOnlyMany], resources: {requests: {storage: 1Gi}}}}",
+    "pvc.yaml": "{metadata: {annotations: {pv.kubernetes.io/bind-completed: 'yes'}}, "
+    "spec: {accessModes: [ReadOnlyMany], resources: {requests: {storage: 1Gi}}}}",
 }
 
 

@@ -30,22 +30,23 @@ def scheduler_perf(
 ) -> int:
     """kube-scheduler's own benchmarks: the files of test/integration/scheduler_perf, as they are.
 
-    The services and a NATS server are started for each case. The benchmark itself writes the objects, admitted, as
-    the reference's has no API server that is measured apart.
+    The services and a NATS server are started for each case. The benchmark itself writes the objects,
+    admitted, as the reference's has no API server that is measured apart.
 
     ```
     podyard bench scheduler-perf misc/performance-config.yaml --list
-    podyard bench scheduler-perf misc/performance-config.yaml --case SchedulingBasic/500Nodes_QueueingHintsEnabled
+    podyard bench scheduler-perf misc/performance-config.yaml --case SchedulingBasic/500Nodes
     podyard bench scheduler-perf affinity/performance-config.yaml --case CASE/WORKLOAD --sync-always -o json
     ```
 
     :param file: The file with the cases; those that it names are found relative to it.
     :param case: NAME/WORKLOAD; may be repeated.
     :param list_cases: Show what there is, and what cannot be run.
-    :param services: `headline`: queue, scheduler and binder. `all`: the others too, whose virtual nodes run the pods.
+    :param services: `headline`: queue, scheduler and binder. `all`: the others too, whose virtual nodes run
+        the pods.
     :param sync_always: The NATS server calls fsync before it acknowledges, as etcd does.
-    :param equal_churn: Pods a second of another run: churn goes on as often for each pod as it did there. 0: by the
-        clock.
+    :param equal_churn: Pods a second of another run: churn goes on as often for each pod as it did there. 0:
+        by the clock.
     :param check: Judge what was left: every waiting pod against every node, and whether a node holds too much.
     :param save: Directory that gets a file with the result of each case.
     :param data: Directory that keeps the last case's logs and streams; default: a temporary one.

@@ -68,8 +68,8 @@ class Files:
         return copy.deepcopy(self._made[name])
 
     def typed(self, name: str, kind: str, index: int = 0, count: int = 1) -> Document:
-        """The object of one of the kinds that the reference decodes into its own types: letters of fields' names
-        may be large or small, and the kind need not be said.
+        """The object of one of the kinds that the reference decodes into its own types: letters of fields'
+        names may be large or small, and the kind need not be said.
 
         :raises InputError: it is of another kind
         """

@@ -78,8 +78,8 @@ class Measured(msgspec.Struct, frozen=True):
 class Executor:
     """One run of one workload.
 
-    :param equal_churn: pods a second of another run: churn goes on as often for each pod as it did there, by the
-        interval of the file; 0: by the clock
+    :param equal_churn: pods a second of another run: churn goes on as often for each pod as it did there, by
+        the interval of the file; 0: by the clock
     :param tell: told how far it is
     """
 

@@ -46,8 +46,8 @@ class Times(msgspec.Struct, frozen=True, kw_only=True):
 def samples(bound: Sequence[Bound], started: float, stopped: float) -> list[float]:
     """Pods a second in each second from `started` on, at which the collector looks, until `stopped`.
 
-    The first look that sees a pod counts for nothing. Seconds without a pod get the mean of the time up to the
-    next one.
+    The first look that sees a pod counts for nothing. Seconds without a pod get the mean of the time up to
+    the next one.
     """
     times = [one.at for one in bound]
     sums = [0]

@@ -65,8 +65,8 @@ def new_uid() -> str:
 
 
 class Admitter:
-    """Admission as the API server of the reference's benchmark has it: its Priority plugin is off, so that a pod
-    has the priority that it says.
+    """Admission as the API server of the reference's benchmark has it: its Priority plugin is off, so that a
+    pod has the priority that it says.
 
     Source: kubernetes v1.36.2, test/integration/scheduler_perf/util.go, mustSetupCluster.
     """

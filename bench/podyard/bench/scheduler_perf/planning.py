@@ -1,7 +1,7 @@
 """The ops of one workload: its parameters are filled in, sets of pods are unrolled.
 
-Source: kubernetes v1.36.2, test/integration/scheduler_perf/scheduler_perf.go, unrollWorkloadTemplate; patchParams
-and isValid of each op.
+Source: kubernetes v1.36.2, test/integration/scheduler_perf/scheduler_perf.go, unrollWorkloadTemplate;
+patchParams and isValid of each op.
 """
 
 import re

@@ -43,8 +43,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     end_to_end: Times | None
     """From the first time that a pod was ready to its binding, as the queue tells."""
     reaction: Times | None
-    """From an event of the file (an update, a deletion, an object) to the last binding before the next one; None:
-    nothing is measured across events."""
+    """From an event of the file (an update, a deletion, an object) to the last binding before the next one;
+    None: nothing is measured across events."""
     commits: int
     cpu_us_per_pod: float
     """Of all processes, the client's included."""

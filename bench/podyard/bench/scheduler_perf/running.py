@@ -1,4 +1,5 @@
-"""One workload on a lab of its own: the services and a NATS server, from their start to the check of what is left."""
+"""One workload on a lab of its own: the services and a NATS server, from their start to the check of what is
+left."""
 
 import os
 from collections.abc import Sequence
@@ -110,8 +111,8 @@ class Run:
     async def _checked(self, bus: Bus) -> str:
         """What is wrong with what is left.
 
-        A pod that would fit and waits is no fault while a scheduler may still be at it, as it is where churn has
-        just ended; a node that holds too much is one at any time.
+        A pod that would fit and waits is no fault while a scheduler may still be at it, as it is where churn
+        has just ended; a node that holds too much is one at any time.
         """
         if not self._options.check:
             return NOT_WANTED
