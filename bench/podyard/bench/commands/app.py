@@ -38,7 +38,8 @@ FEWEST_SECONDS: Final = 10.0
 
 bench = App(
     name="bench",
-    help="Measure on this machine: throughput of the services, costs of cycles, events, an agent, the Kubernetes API; conflicts, growth; kube-scheduler's own benchmarks.",
+    help="Measure on this machine: throughput of the services, costs of cycles, events, an agent, the Kubernetes API; "
+    "conflicts, growth; kube-scheduler's own benchmarks.",
 )
 bench.command(contention)
 bench.command(growth)

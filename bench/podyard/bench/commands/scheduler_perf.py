@@ -47,7 +47,7 @@ def scheduler_perf(
     :param sync_always: The NATS server calls fsync before it acknowledges, as etcd does.
     :param equal_churn: Pods a second of another run: churn goes on as often for each pod as it did there. 0:
         by the clock.
-    :param check: Judge what was left: every waiting pod against every node, and whether a node holds too much.
+    :param check: Judge what was left: every waiting pod against every node, and whether one holds too much.
     :param save: Directory that gets a file with the result of each case.
     :param data: Directory that keeps the last case's logs and streams; default: a temporary one.
     """

@@ -67,7 +67,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the NATS server calls fsync before it acknowledges."""
     gates_without_effect: tuple[str, ...]
     checked: str
-    """What was found wrong with what was stored; "": nothing; a sentence in parentheses: it was not looked at."""
+    """What was found wrong with what was stored; "": nothing; in parentheses: why it was not looked at."""
     load_before: float
     """Of the machine, over a minute, before the run."""
     at: float
