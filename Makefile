@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-from
-SOURCES := proto libs services tools tests examples
+SOURCES := proto libs services bench tools tests examples
 PYTEST := $(BIN)/pytest
 # What runs on all cores at once; what starts servers and services as processes, and mostly waits for them; and what measures CPU
 # time or takes all cores itself, and therefore runs alone.

@@ -12,8 +12,8 @@ from itertools import islice
 from types import FrameType
 from typing import Any, Self
 
-from podyard.cli.bench import cluster
-from podyard.cli.bench.cycles import placed_on
+from podyard.bench import cluster
+from podyard.bench.cycles import placed_on
 from podyard.cluster.node_table import NodeTable
 from podyard.cluster.pods import PodView
 from podyard.framework.cycle import Cycle, CycleResult

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import anyio
 
+from podyard.bench import load
 from podyard.bus import BusSettings
-from podyard.cli.bench import load
 from tests.counts.tally import Tally
 from tests.memory_nats import MemoryServer, connect
 from tests.simulation.clock import Clock

@@ -18,9 +18,9 @@ from typing import Any
 
 import structlog
 
+from podyard.bench import basic, load
 from podyard.binder.core.binder import Binder
 from podyard.bus.bootstrap import config_of
-from podyard.cli.bench import basic, load
 from podyard.plugins.defaults import default_profile
 from podyard.proto import codec, streams, subjects
 from podyard.proto.placement import CommitRecord

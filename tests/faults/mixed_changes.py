@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 
 import anyio
 
+from podyard.bench import agent, cluster
+from podyard.bench.versions import AUTHOR, version
 from podyard.bus import Ack, Bus, Outgoing
-from podyard.cli.bench import agent, cluster
-from podyard.cli.bench.versions import AUTHOR, version
 from podyard.cluster import intents
 from podyard.cluster.intents import Remove, Stored
 from podyard.objects import extensions

@@ -15,7 +15,7 @@ from typing import Any, Final
 import anyio
 import msgspec
 
-from podyard.cli.bench.kube import Answer, Client
+from podyard.bench.kube import Answer, Client
 
 RETRY_S: Final = 0.1
 """client-go waits for 0.8 s first; here servers come back within seconds."""

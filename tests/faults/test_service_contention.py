@@ -9,10 +9,10 @@ from typing import Final
 
 import pytest
 
+from podyard.bench import contention, mixed
+from podyard.bench.contention import Contention, ContentionResult
+from podyard.bench.end_state import EndState
 from podyard.bus import BusSettings, connect
-from podyard.cli.bench import contention, mixed
-from podyard.cli.bench.contention import Contention, ContentionResult
-from podyard.cli.bench.end_state import EndState
 from podyard.cli.lab.lab import LabOptions, running_lab
 from podyard.objects import quantity
 from podyard.plugins.defaults import default_profile

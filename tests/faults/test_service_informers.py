@@ -15,9 +15,9 @@ import anyio
 import msgspec
 import pytest
 
+from podyard.bench.kube import Client
 from podyard.bus import Bus, BusSettings, connect, ensure_streams
 from podyard.bus.embedded import EmbeddedServer, embedded_server
-from podyard.cli.bench.kube import Client
 from podyard.cli.lab import kube_access, plan
 from tests.faults.mixed_changes import NAMESPACES, PODS, WIDGETS, Change, Changes
 from tests.faults.process import Process

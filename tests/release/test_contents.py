@@ -19,6 +19,12 @@ def test_the_wheel_is_the_packages_with_their_data_files_and_nothing_else(releas
     assert archives.files_of_wheel(release.wheel) == {path.partition("/")[2] for path in sources} | FROM_DOCS
 
 
+def test_neither_carries_benchmarks(release: Release) -> None:
+    assert "bench/podyard/bench/basic.py" in archives.tracked("bench")
+    carried = archives.files_of_wheel(release.wheel) | archives.files_of_sdist(release.sdist)
+    assert [path for path in carried if "podyard/bench/" in path] == []
+
+
 def test_the_wheel_has_no_nats_server_in_memory(release: Release) -> None:
     server = f"class {MemoryServer.__name__}"
     assert [path for path, text in archives.sources_of_wheel(release.wheel).items() if server in text] == []

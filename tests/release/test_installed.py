@@ -7,6 +7,8 @@ import tomllib
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
+
 from tests.release.archives import REPOSITORY
 from tests.release.bare import RUNTIME_LOCK, Bare
 from tests.support import story
@@ -21,7 +23,6 @@ PROJECT: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_tex
 EXTRAS = names_of(one for extra in PROJECT["optional-dependencies"].values() for one in extra)
 """Packages that are asked for by an extra only."""
 
-HISTORY = REPOSITORY / "docs" / "performance.json"
 FROM_VENV = {"pip", "setuptools"}
 """What `python -m venv` puts there by itself; Python 3.12 and later leave setuptools out."""
 
@@ -96,13 +97,7 @@ def test_every_module_can_be_imported_from_there(bare: Bare) -> None:
     files, without = json.loads(bare.python(MODULES, json.dumps(sorted(EXTRAS))))
     assert {"podyard.cli.app", "podyard.queue.core", "podyard.proto.schema"} <= files.keys()
     assert [file for file in files.values() if not file.startswith(str(bare.place))] == []
-    assert sorted(without) == ["podyard.cli.render.bench_growth_picture", "podyard.cli.render.bench_picture"]
-
-
-def test_what_needs_an_extra_says_what_to_install(bare: Bare) -> None:
-    done = bare.podyard("bench", "history", str(HISTORY), "--plot", "history.svg")
-    assert done.code != 0
-    assert "pip install matplotlib" in done.err
+    assert without == []
 
 
 def test_it_says_its_version(bare: Bare) -> None:
@@ -131,12 +126,21 @@ def test_run_names_every_service(bare: Bare) -> None:
         assert service in done.out
 
 
-def test_a_benchmark_measures(bare: Bare) -> None:
-    done = bare.podyard("bench", "cycle", "--nodes", "300", "--no-curve", "-o", "json")
-    assert done.code == 0, done.err
-    costs = json.loads(done.out)["kinds"]
-    assert {"plain", "spread", "affinity"} <= costs.keys()
-    assert all(0 < cost["seen_us"] < cost["first_us"] for cost in costs.values()), "a pod seen before costs less"
+@pytest.mark.parametrize("words", [(), ("cycle",), ("basic", "--nodes", "500", "-o", "json")], ids=" ".join)
+def test_bench_says_where_the_benchmarks_are(bare: Bare, words: tuple[str, ...]) -> None:
+    done = bare.podyard("bench", *words)
+    assert (done.code, done.out) == (2, "")
+    said = " ".join(("podyard bench", *words))
+    assert done.err.startswith(f"error: {said}: the benchmarks are not in the wheel\nhint: ")
+    assert "git clone" in done.err
+    assert "make setup" in done.err
+
+
+def test_help_says_where_the_benchmarks_are(bare: Bare) -> None:
+    for words in (("--help",), ("bench", "--help"), ("bench", "cycle", "--help")):
+        done = bare.podyard(*words)
+        assert (done.code, done.err) == (0, "")
+        assert "not in the wheel" in done.out
 
 
 def test_the_demo_tells_its_story(bare: Bare) -> None:

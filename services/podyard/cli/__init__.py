@@ -37,6 +37,5 @@ NATS URL and process ids. What survives a restart: with `up --data DIR` the stre
 - `top/`                       figures from the services' metrics
 - `jaeger/`                    traces as Jaeger's query API tells them
 - `demo/`                      a story in ten steps
-- `bench/`, `pictures`         benchmarks, and drawing what they measured
 - `render/`                    pure: data in, rich renderables out
 """

@@ -8,6 +8,7 @@ import pytest
 
 from podyard.cli import app, kubectl_plugin, services
 from podyard.cli.__main__ import main
+from podyard.cli.commands import bench
 
 
 def test_version(capsys):
@@ -37,6 +38,26 @@ def test_the_list_of_commands_has_a_summary_for_each(capsys):
     text = capsys.readouterr().out
     for name, _, _ in app.COMMANDS:
         assert f"│ {name}" in text
+
+
+@pytest.mark.parametrize("words", [[], ["basic", "--nodes", "500"], ["-o", "json"]], ids=" ".join)
+def test_where_no_benchmarks_are_installed_bench_says_where_they_are(words, capsys, monkeypatch):
+    monkeypatch.setattr(bench, "bench", bench.absent())
+    assert main(["bench", *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"error: {' '.join(('podyard bench', *words))}: the benchmarks are not in the wheel")
+    assert "git clone" in captured.err
+    assert captured.out == ""
+
+
+def test_benchmarks_that_cannot_be_loaded_are_not_taken_for_absent_ones(monkeypatch):
+    assert bench.found().name == ("bench",)
+    monkeypatch.setitem(sys.modules, "podyard.bench.commands.app", None)
+    with pytest.raises(ModuleNotFoundError, match=r"podyard\.bench\.commands\.app"):
+        bench.found()
+    monkeypatch.setattr(bench, "PLACE", "podyard.nowhere")
+    monkeypatch.setattr(bench, "COMMANDS", "podyard.nowhere.commands.app")
+    assert "not in the wheel" in bench.found().help
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,22 @@ import pytest
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 LISTS = (ROOT / "docs/where-it-belongs.md").read_text(encoding="utf-8")
-FOLDERS = ("deploy", "docs", "examples", "libs", "proto", "services", "tests", "tools")
+FOLDERS = ("bench", "deploy", "docs", "examples", "libs", "proto", "services", "tests", "tools")
 FILES = [
     f"/{path.relative_to(ROOT).as_posix()}"
     for path in (*ROOT.iterdir(), *(found for folder in FOLDERS for found in (ROOT / folder).rglob("*")))
 ]
 PACKAGES = sorted(
-    path.parent.name for source in ("libs", "services") for path in ROOT.glob(f"{source}/podyard/*/__init__.py")
+    path.parent.name
+    for source in ("libs", "services", "bench")
+    for path in ROOT.glob(f"{source}/podyard/*/__init__.py")
 )
 NAMED = sorted(
-    set(re.findall(r"`([\w./-]+\.(?:py|md|toml|conf|json)|(?:libs|services|proto|tests|docs)/[\w/]+)`", PAGE + LISTS))
+    set(
+        re.findall(
+            r"`([\w./-]+\.(?:py|md|toml|conf|json)|(?:bench|libs|services|proto|tests|docs)/[\w/]+)`", PAGE + LISTS
+        )
+    )
 )
 IDENTIFIERS = sorted(set(re.findall(r"`([A-Za-z_]\w*)`", LISTS)))
 CODE = set(
@@ -26,7 +32,7 @@ CODE = set(
         r"\w+",
         "\n".join(
             path.read_text(encoding="utf-8")
-            for folder in ("libs", "proto", "services", "tests")
+            for folder in ("bench", "libs", "proto", "services", "tests")
             for path in (ROOT / folder).rglob("*.py")
         ),
     )

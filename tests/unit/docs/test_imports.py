@@ -9,7 +9,7 @@ from podyard.cli import services
 from tests.support import imports
 
 REPOSITORY: Final = Path(__file__).parents[3]
-FILES: Final = imports.modules([REPOSITORY / part for part in ("proto", "libs", "services")])
+FILES: Final = imports.modules([REPOSITORY / part for part in ("proto", "libs", "services", "bench")])
 GRAPH: Final = imports.imports(FILES)
 
 DOOR: Final = "api"
@@ -127,11 +127,19 @@ ENTRIES: Final = (
     "podyard.cli.kubectl_plugin",
     *(module for module in GRAPH if module.startswith("podyard.cli.commands.")),
     *(f"podyard.{name}.service" for name in services.NAMES),
+    "podyard.bench.commands.app",
     "podyard.bus._launcher",
     "podyard.proto.schema",
 )
-"""The command line, also as a plugin of kubectl, and what is begun by name: commands, services, the launcher
-of nats-server, `make schema`."""
+"""The command line, also as a plugin of kubectl, and what is begun by name: commands, services, benchmarks,
+the launcher of nats-server, `make schema`."""
+
+
+def test_nobody_imports_the_benchmarks():
+    """A wheel is without them: `podyard bench` looks for them by name."""
+    assert "podyard.bench.basic" in GRAPH
+    users = {module for module, imported in GRAPH.items() if any(one.startswith("podyard.bench") for one in imported)}
+    assert [module for module in users if not module.startswith("podyard.bench")] == []
 
 
 def test_every_module_is_of_use_to_the_product():

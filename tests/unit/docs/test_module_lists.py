@@ -30,7 +30,7 @@ def modules(package: Path) -> set[str]:
 
 LISTS = {
     path.parent.relative_to(ROOT).as_posix(): path.parent
-    for source in ("proto", "libs", "services")
+    for source in ("proto", "libs", "services", "bench")
     for path in sorted((ROOT / source).rglob("__init__.py"))
     if "Modules:" in (text := docstring(path.parent)) or listed(text) & modules(path.parent)
 }

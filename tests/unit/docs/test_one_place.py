@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-SOURCES = [ROOT / "proto", ROOT / "libs", ROOT / "services"]
+SOURCES = [ROOT / "proto", ROOT / "libs", ROOT / "services", ROOT / "bench"]
 
 
 def files_with(text: str) -> list[str]:

@@ -22,7 +22,7 @@ NUMBERED = re.compile(r"def (test_(?:pitfall_)?\d{1,2}_\w+)")
 COUNTED = {"test_30_seconds_without_a_binding_go_to_error_backoff"}
 """Tests whose names begin with a number that is an amount, not a place in a list."""
 
-FOLDERS = (".ci", "deploy", "docs", "examples", "libs", "proto", "services", "tests", "tools")
+FOLDERS = (".ci", "bench", "deploy", "docs", "examples", "libs", "proto", "services", "tests", "tools")
 TEXT = {".py", ".md", ".toml", ".yaml", ".yml", ".conf", ".sh", ".txt", ".json", ""}
 
 

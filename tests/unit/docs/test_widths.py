@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 WIDEST = 110
 
-SOURCES = ("proto", "libs", "services", "tests", "tools", "examples")
+SOURCES = ("proto", "libs", "services", "bench", "tests", "tools", "examples")
 
 
 def in_page(text: str) -> Iterator[int]:

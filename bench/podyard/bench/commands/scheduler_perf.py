@@ -1,0 +1,167 @@
+"""`podyard bench scheduler-perf`: kube-scheduler's own benchmark files, run as they are."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from podyard.bench.commands import measuring
+from podyard.cli.options import JsonOutputOption
+
+if TYPE_CHECKING:
+    from podyard.bench.scheduler_perf.config import Case, Step, Workload
+    from podyard.bench.scheduler_perf.result import Result
+
+
+def scheduler_perf(
+    file: str,
+    /,
+    *,
+    case: Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)] = (),
+    list_cases: Annotated[bool, Parameter(name="--list", negative=())] = False,
+    services: Literal["headline", "all"] = "headline",
+    sync_always: Annotated[bool, Parameter(negative=())] = False,
+    equal_churn: float = 0.0,
+    check: Annotated[bool, Parameter(negative="--no-check")] = True,
+    save: Annotated[str, Parameter(show_default=False)] = "",
+    data: Annotated[str, Parameter(show_default=False)] = "",
+    output: JsonOutputOption = "text",
+) -> int:
+    """kube-scheduler's own benchmarks: the files of test/integration/scheduler_perf, as they are.
+
+    The services and a NATS server are started for each case. The benchmark itself writes the objects,
+    admitted, as the reference's has no API server that is measured apart.
+
+    ```
+    podyard bench scheduler-perf misc/performance-config.yaml --list
+    podyard bench scheduler-perf misc/performance-config.yaml --case SchedulingBasic/500Nodes
+    podyard bench scheduler-perf affinity/performance-config.yaml --case CASE/WORKLOAD --sync-always -o json
+    ```
+
+    :param file: The file with the cases; those that it names are found relative to it.
+    :param case: NAME/WORKLOAD; may be repeated.
+    :param list_cases: Show what there is, and what cannot be run.
+    :param services: `headline`: queue, scheduler and binder. `all`: the others too, whose virtual nodes run
+        the pods.
+    :param sync_always: The NATS server calls fsync before it acknowledges, as etcd does.
+    :param equal_churn: Pods a second of another run: churn goes on as often for each pod as it did there. 0:
+        by the clock.
+    :param check: Judge what was left: every waiting pod against every node, and whether one holds too much.
+    :param save: Directory that gets a file with the result of each case.
+    :param data: Directory that keeps the last case's logs and streams; default: a temporary one.
+    """
+    from podyard.bench.render import progress
+    from podyard.bench.render import scheduler_perf as shown
+    from podyard.bench.scheduler_perf import config
+    from podyard.bench.scheduler_perf.running import Options, Run
+    from podyard.cli.errors import InputError
+    from podyard.cli.render import console, plain
+
+    cases = config.read(Path(file))
+    if list_cases:
+        why_not = _why_not(cases)
+        if output == "json":
+            names = [f"{one.name}/{workload.name}" for one in cases for workload in one.workloads]
+            print(plain.dump([{"case": name, "refused": why_not.get(name, "")} for name in names], "json"), end="")
+        else:
+            console.console().print(shown.listed(cases, why_not))
+        return 0
+    if not case:
+        raise InputError("which case? --case NAME/WORKLOAD", "--list shows what there is")
+    if equal_churn < 0:
+        raise InputError("--equal-churn must be above 0: the pods a second of the run that is to be equalled")
+    chosen = [config.chosen(cases, name) for name in case]
+    plans = [_plan(one, workload) for one, workload in chosen]
+    if save:
+        _made(Path(save))
+    results: list[Result] = []
+    options = Options(stack=services, synchronous=sync_always, equal_churn=equal_churn, check=check, data=data)
+    for (one, workload), steps in zip(chosen, plans, strict=True):
+        with progress.bar(f"{one.name}/{workload.name}") as bar:
+            run = Run(Path(file).parent, one, workload, steps, options, bar.show)
+            found = measuring.run(run.measured)
+        results += found
+        for result in found:
+            if save:
+                _keep(Path(save), result)
+            if output == "text":
+                console.console().print(shown.report(result))
+                console.console().print()
+    if output == "json":
+        print(plain.dump(results[0] if len(results) == 1 else results, "json"), end="")
+    return 1 if any(result.checked and not result.checked.startswith("(") for result in results) else 0
+
+
+def compare_results(
+    *files: str,
+    plot: Annotated[str, Parameter(show_default=False)] = "",
+    output: JsonOutputOption = "text",
+) -> int:
+    """Results that `scheduler-perf` kept, beside each other.
+
+    ```
+    podyard bench compare-results results/*.json
+    podyard bench compare-results before.json after.json --plot throughput.svg
+    ```
+
+    :param files: What --save or -o json wrote.
+    :param plot: Draw the pods that were bound in each second into this file, .svg or .png.
+    """
+    from podyard.bench import pictures
+    from podyard.bench.render import scheduler_perf as shown
+    from podyard.bench.scheduler_perf import kept
+    from podyard.cli.errors import InputError
+    from podyard.cli.render import console, plain
+
+    pictures.check(plot)
+    if not files:
+        raise InputError("which results? name files that --save wrote")
+    results = [(Path(file).stem, result) for file in files for result in kept.read(Path(file))]
+    if plot:
+        with pictures.drawing(Path(plot)):
+            from podyard.bench.render import scheduler_perf_picture
+
+            scheduler_perf_picture.draw(results, Path(plot))
+        print(f"{plot}: {len(results)} results", file=sys.stderr)
+    elif output == "json":
+        print(plain.dump([result for _, result in results], "json"), end="")
+    else:
+        console.console().print(shown.comparison(results))
+    return 0
+
+
+def _why_not(cases: "tuple[Case, ...]") -> dict[str, str]:
+    from podyard.cli.errors import InputError
+
+    found: dict[str, str] = {}
+    for one in cases:
+        for workload in one.workloads:
+            try:
+                _plan(one, workload)
+            except InputError as error:
+                name = f"{one.name}/{workload.name}"
+                found[name] = error.message.removeprefix(f"{name}: ")
+    return found
+
+
+def _plan(one: "Case", workload: "Workload") -> "list[Step]":
+    from podyard.bench.scheduler_perf import planning
+
+    return planning.plan(one, workload)
+
+
+def _made(directory: Path) -> None:
+    from podyard.cli.errors import InputError
+
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--save {directory}: {error.strerror or error}") from error
+
+
+def _keep(directory: Path, result: "Result") -> None:
+    from podyard.bench.scheduler_perf import kept
+    from podyard.cli.render import plain
+
+    kept.write(directory, result, plain.dump(result, "json"))

@@ -1,0 +1,103 @@
+"""A run of the reference's benchmark, and several of them beside each other, as tables."""
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from podyard.bench.scheduler_perf.config import Case
+from podyard.bench.scheduler_perf.figures import Times
+from podyard.bench.scheduler_perf.result import Result
+from podyard.cli.render import tables
+
+
+def report(result: Result) -> RenderableType:
+    """One run."""
+    average = result.pods_per_second_average
+    head = Text.assemble(
+        (result.case, "bold"),
+        "\n",
+        (f"{average:,.1f} pods/s" if average is not None else "no sample of a second", "bold green"),
+        f"  {result.pods_bound:,} pods bound in {result.seconds:.2f} s: {result.pods_per_second_durable:,.1f} pods/s",
+    )
+    parts: list[RenderableType] = [head]
+    if not result.long_enough:
+        parts.append(Text("It lasted less than 5 s: its average is not to be compared. Ask for more pods.", "yellow"))
+    if result.checked:
+        parts.append(Text(f"Check: {result.checked}", "bold red"))
+    parts += [_costs(result), Text(_messages(result))]
+    if result.churn is not None:
+        churn = result.churn
+        parts.append(
+            Text(
+                f"churn: {churn.rounds} rounds, {churn.created} objects created, {churn.deleted} deleted; "
+                f"paced by {churn.paced_by}"
+            )
+        )
+    parts.append(_times(result))
+    return Group(*parts)
+
+
+def _costs(result: Result) -> Table:
+    table = tables.figures("PROCESS", "CPU s", "µs/pod", "PSS MiB")
+    for name, seconds in sorted(result.cpu_seconds.items(), key=lambda item: -item[1]):
+        cost, size = result.cpu_us_per_pod_by_process[name], result.pss_mib_by_process.get(name, 0.0)
+        table.add_row(name, f"{seconds:.2f}", f"{cost:.0f}", f"{size:.0f}")
+    total = sum(result.cpu_seconds.values())
+    table.add_row("all", f"{total:.2f}", f"{result.cpu_us_per_pod:.0f}", f"{result.pss_mib:.0f}*", style="bold")
+    return table
+
+
+def _messages(result: Result) -> str:
+    return (
+        f"* without the client. Messages per pod: {result.messages_stored_per_pod:.2f} stored,\n"
+        f"{result.messages_to_server_per_pod:.2f} to the server, {result.messages_from_server_per_pod:.2f} from it; "
+        f"{result.commits} commits, {result.conflicts} conflicts, {result.released} pods ended"
+    )
+
+
+def _times(result: Result) -> Table:
+    table = tables.figures("MILLISECONDS", "MEAN", "50 %", "99 %", "COUNT")
+    rows: tuple[tuple[str, Times | None], ...] = (
+        ("attempt", result.attempt),
+        ("end to end", result.end_to_end),
+        ("event to last binding", result.reaction),
+    )
+    for name, times in rows:
+        if times is not None:
+            table.add_row(
+                name, f"{times.mean_ms:.2f}", f"{times.p50_ms:.2f}", f"{times.p99_ms:.2f}", f"{times.count:,}"
+            )
+    return table
+
+
+def listed(cases: Sequence[Case], why_not: dict[str, str]) -> RenderableType:
+    """Cases and workloads of a file; those that cannot be run are dim, with the reason."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("CASE/WORKLOAD", overflow="fold")
+    table.add_column("", overflow="fold")
+    for case in cases:
+        for workload in case.workloads:
+            name = f"{case.name}/{workload.name}"
+            refused = why_not.get(name, "")
+            table.add_row(name, refused, style="dim" if refused else None)
+    return table
+
+
+def comparison(results: Sequence[tuple[str, Result]]) -> RenderableType:
+    """Runs beside each other, by case, with the file that each is kept in."""
+    table = tables.figures("CASE", "PODS/S", "DURABLE", "BOUND", "µs/pod", "PSS", "99 % ms")
+    for name, result in sorted(results, key=lambda item: (item[1].case, item[1].at)):
+        average = result.pods_per_second_average
+        table.add_row(
+            f"{result.case}\n  {name}: {result.stack}{', fsync' if result.synchronous else ''}",
+            "-" if average is None else f"{average:,.1f}{'' if result.long_enough else '!'}",
+            f"{result.pods_per_second_durable:,.1f}",
+            f"{result.pods_bound:,}",
+            f"{result.cpu_us_per_pod:,.0f}",
+            f"{result.pss_mib:,.0f}",
+            "-" if result.attempt is None else f"{result.attempt.p99_ms:.1f}",
+        )
+    short = any(not result.long_enough for _, result in results)
+    return Group(table, Text("! lasted less than 5 s", "dim")) if short else table

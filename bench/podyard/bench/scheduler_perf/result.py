@@ -1,0 +1,151 @@
+"""One run, as it is shown and kept."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from podyard.bench import meters
+from podyard.bench.machine import Commit, Machine
+from podyard.bench.scheduler_perf import figures, histograms
+from podyard.bench.scheduler_perf.executing import Measured
+from podyard.bench.scheduler_perf.figures import LONG_ENOUGH_S, Throughput, Times
+from podyard.bench.scheduler_perf.measuring import CLIENT
+
+
+class Churned(msgspec.Struct, frozen=True, kw_only=True):
+    """What was done by churn while the measured part lasted."""
+
+    rounds: int = 0
+    created: int = 0
+    """Objects that were created beside the measured pods."""
+    deleted: int = 0
+    paced_by: str = "the clock"
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """Figures of the measured part. CPU, memory and messages are of the processes that run it."""
+
+    case: str
+    """NAME/WORKLOAD of the file."""
+    pods_per_second_average: float | None
+    """Mean of samples of a second, as the reference defines it; None: there was no sample."""
+    long_enough: bool
+    """Whether it lasted 5 s: else that mean is of few samples, and is not to be compared."""
+    pods_per_second_durable: float
+    """Pods bound, by the time from the first create to the last durable commit."""
+    pods_bound: int
+    seconds: float
+    """From the first create, or where the file begins to measure, to the last durable commit."""
+    throughput: Throughput | None
+    bound_in_second: tuple[int, ...]
+    attempt: Times | None
+    """Of attempts that placed a pod, as schedulers tell."""
+    end_to_end: Times | None
+    """From the first time that a pod was ready to its binding, as the queue tells."""
+    reaction: Times | None
+    """From an event of the file (an update, a deletion, an object) to the last binding before the next one;
+    None: nothing is measured across events."""
+    commits: int
+    cpu_us_per_pod: float
+    """Of all processes, the client's included."""
+    cpu_us_per_pod_by_process: dict[str, float]
+    cpu_seconds: dict[str, float]
+    pss_mib: float
+    """Without the client."""
+    pss_mib_by_process: dict[str, float]
+    messages_stored_per_pod: float
+    messages_to_server_per_pod: float
+    messages_from_server_per_pod: float
+    conflicts: int
+    released: int
+    """Pods that ended: victims, and what the file deletes."""
+    churn: Churned | None
+    stack: str
+    """`headline`, `api` or `all`."""
+    services: tuple[str, ...]
+    synchronous: bool
+    """Whether the NATS server calls fsync before it acknowledges."""
+    gates_without_effect: tuple[str, ...]
+    checked: str
+    """What was found wrong with what was stored; "": nothing; in parentheses: why it was not looked at."""
+    load_before: float
+    """Of the machine, over a minute, before the run."""
+    at: float
+    machine: Machine
+    commit: Commit
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run was made with and on."""
+
+    case: str
+    stack: str
+    services: tuple[str, ...]
+    synchronous: bool
+    churns: bool
+    equal_churn: float
+    gates_without_effect: tuple[str, ...]
+    checked: str
+    load_before: float
+    at: float
+    machine: Machine
+    commit: Commit
+
+
+def of(found: Measured, setting: Setting) -> Result:
+    """The figures of one measured part."""
+    before, after = found.before, found.after
+    bound = sum(one.count for one in found.bound)
+    seconds = found.bound[-1].at - found.started if found.bound else 0.0
+    rates = figures.throughput(figures.samples(found.bound, found.started, found.stopped))
+    cpu = meters.difference(after.cpu, before.cpu)
+    told = (before.told, after.told)
+    return Result(
+        case=setting.case,
+        pods_per_second_average=rates.average if rates else None,
+        long_enough=seconds >= LONG_ENOUGH_S,
+        pods_per_second_durable=round(bound / seconds, 1) if seconds else 0.0,
+        pods_bound=bound,
+        seconds=round(seconds, 3),
+        throughput=rates,
+        bound_in_second=figures.per_second(found.bound, found.started),
+        attempt=histograms.between(*told, histograms.ATTEMPT),
+        end_to_end=histograms.between(*told, histograms.END_TO_END),
+        reaction=figures.times_from(figures.reactions(found.events, found.bound)),
+        commits=after.commits - before.commits,
+        cpu_us_per_pod=round(_each(sum(cpu.values()), bound) * 1e6, 1),
+        cpu_us_per_pod_by_process={name: round(_each(used, bound) * 1e6, 1) for name, used in cpu.items()},
+        cpu_seconds={name: round(used, 2) for name, used in cpu.items()},
+        pss_mib=round(sum(size for name, size in found.memory.items() if name != CLIENT), 1),
+        pss_mib_by_process={name: round(size, 1) for name, size in found.memory.items()},
+        messages_stored_per_pod=round(_each(after.stored - before.stored, bound), 3),
+        messages_to_server_per_pod=round(_each(after.server.in_msgs - before.server.in_msgs, bound), 3),
+        messages_from_server_per_pod=round(_each(after.server.out_msgs - before.server.out_msgs, bound), 3),
+        conflicts=int(_counted(after.told.counters) - _counted(before.told.counters)),
+        released=after.released - before.released,
+        churn=Churned(
+            rounds=after.rounds - before.rounds,
+            created=after.created - before.created - bound,
+            deleted=after.deleted - before.deleted,
+            paced_by=f"pods bound, as at {setting.equal_churn:g} pods/s" if setting.equal_churn else "the clock",
+        )
+        if setting.churns
+        else None,
+        stack=setting.stack,
+        services=setting.services,
+        synchronous=setting.synchronous,
+        gates_without_effect=setting.gates_without_effect,
+        checked=setting.checked,
+        load_before=round(setting.load_before, 2),
+        at=setting.at,
+        machine=setting.machine,
+        commit=setting.commit,
+    )
+
+
+def _each(amount: float, pods: int) -> float:
+    return amount / pods if pods else 0.0
+
+
+def _counted(counters: Mapping[str, float]) -> float:
+    return counters.get(histograms.CONFLICTS, 0.0)
