@@ -113,7 +113,7 @@ test-prometheus: setup ## dashboards and alerts in a real Prometheus that scrape
 	$(PYTEST) tests/prometheus --timeout 300 $(ARGS)
 
 test-kube: setup ## kubectl's answers from a lab, compared with those of Kubernetes' own API server, which are kept, kube-scheduler on its nodes, and kube-controller-manager in the place of workloads: KUBERNETES_BIN_DIR, or all built once with Go
-	@$(BIN)/python -m tests.kube.binaries kubectl kube-scheduler kube-controller-manager
+	@$(BIN)/python -m podyard.bench.programs.kubernetes kubectl kube-scheduler kube-controller-manager
 	$(PYTEST) tests/kube --ignore=tests/kube/clients $(ARGS)
 
 test-clients: setup ## helm, k9s and Python client libraries against a lab: HELM_BIN and K9S_BIN, or each built once with Go; tmux, and a package index once
@@ -169,7 +169,7 @@ kinds: setup ## write the tables of Kubernetes' types (fields, keys of lists, pa
 	$(BIN)/python -m tools.kinds libs/podyard/objects $(ARGS)
 
 kube-answers: setup ## what Kubernetes' own control plane answers kubectl and says of itself, asked anew: etcd, API server, controllers and scheduler, KUBERNETES_BIN_DIR, or built once with Go
-	@$(BIN)/python -m tests.kube.binaries kubectl etcd kube-apiserver kube-controller-manager kube-scheduler
+	@$(BIN)/python -m podyard.bench.programs.kubernetes kubectl etcd kube-apiserver kube-controller-manager kube-scheduler
 	$(BIN)/python -m tests.kube.reference.facts
 	$(BIN)/python -m tests.kube.side_by_side --record $(ARGS)
 
