@@ -344,6 +344,16 @@ def test_the_table_fits_a_terminal() -> None:
     assert "load before the runs 0.1 to 0.3; others kept 0.02 to 0.02 cores busy" in told
 
 
+def test_a_machine_that_was_not_idle_is_told() -> None:
+    quiet = [run(BASIC, 1, REFERENCE, figures(200.0))]
+    assert not any("not idle" in line or "host" in line for line in shown.made_on(quiet))
+    told = shown.made_on([msgspec.structs.replace(quiet[0], others_cores=0.5, stolen_cores=0.3)])
+    assert told[-2:] == [
+        "the machine's host took up to 0.30 cores of it",
+        "the machine was not idle: these ratios say little",
+    ]
+
+
 def test_the_page_says_what_is_compared_and_what_is_not() -> None:
     page = compare_page.page(*all_rows(), Path("results.svg"))
     assert list(in_page(page)) == [], "no line is too wide"

@@ -9,6 +9,7 @@ sides.
 - `figures`        what one run was found to be; `outcome` what a side hands back
 - `reference_run`  a run of the reference: `data_items` and `reference_log` read what it writes, `sampling`
   looks at its processes
+- `elsewhere`      what of the machine others had meanwhile
 - `podyard_run`    a run of Podyard
 - `run_files`      the result files; `running` makes the runs that have none
 - `summary`        medians and ratios

@@ -65,6 +65,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """Of the machine before it, over a minute."""
     others_cores: float
     """Cores that processes which are not of the run kept busy meanwhile."""
+    stolen_cores: float = 0.0
+    """Cores that the host of a virtual machine gave to others meanwhile."""
     machine: Machine
     versions: dict[str, str]
     """Of the programs of this side."""

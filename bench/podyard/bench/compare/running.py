@@ -2,15 +2,13 @@
 run again."""
 
 import os
-import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import psutil
-
 from podyard.bench.compare import podyard_run, reference_run, run_files, workloads
+from podyard.bench.compare.elsewhere import Besides, Elsewhere
 from podyard.bench.compare.figures import Run
 from podyard.bench.compare.outcome import Outcome, RunError
 from podyard.bench.compare.reference_run import Programs
@@ -103,7 +101,7 @@ def _one(place: Place, step: Step, there: dict[str, Run]) -> Run:
     row, pair, side = step
     configuration = workloads.prepare(place.released, place.results / WORKLOADS, row)
     log = run_files.place(place.results, row, side.name, pair).with_suffix(".log")
-    started, load, others = time.time(), os.getloadavg()[0], Others()
+    started, load, besides = time.time(), os.getloadavg()[0], Besides()
     if side == REFERENCE:
         outcome = reference_run.run(place.programs, place.released, configuration, row, log)
     else:
@@ -115,10 +113,10 @@ def _one(place: Place, step: Step, there: dict[str, Run]) -> Run:
                 f"and pair {pair} has none"
             )
         outcome = podyard_run.run(configuration, row, side, log, reference_rate=rate)
-    return _run(place, step, outcome, rfc3339(started), load, others.cores())
+    return _run(place, step, outcome, rfc3339(started), load, besides.elsewhere())
 
 
-def _run(place: Place, step: Step, outcome: Outcome, started: str, load: float, others: float) -> Run:
+def _run(place: Place, step: Step, outcome: Outcome, started: str, load: float, elsewhere: Elsewhere) -> Run:
     known = {"nats-server": place.machine.nats_server, "python": place.machine.python}
     return Run(
         row=step.row.name,
@@ -128,7 +126,8 @@ def _run(place: Place, step: Step, outcome: Outcome, started: str, load: float, 
         parameters=dict(step.row.more),
         started=started,
         load=load,
-        others_cores=others,
+        others_cores=elsewhere.others,
+        stolen_cores=elsewhere.stolen,
         machine=place.machine,
         versions=outcome.versions if step.side == REFERENCE else known | outcome.versions,
         commit=place.commit,
@@ -136,29 +135,3 @@ def _run(place: Place, step: Step, outcome: Outcome, started: str, load: float, 
         notes=outcome.notes,
         said=outcome.said,
     )
-
-
-class Others:
-    """CPU that processes take which are no children of this one, since it was made."""
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-        self._busy = _busy_s()
-        self._ours = _ours_s()
-
-    def cores(self) -> float:
-        """That they kept busy on average."""
-        theirs = (_busy_s() - self._busy) - (_ours_s() - self._ours)
-        return max(theirs, 0.0) / max(time.monotonic() - self._began, 1e-9)
-
-
-def _busy_s() -> float:
-    """CPU seconds of the whole machine that were not idle."""
-    times = psutil.cpu_times()
-    return sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0)
-
-
-def _ours_s() -> float:
-    """Of this process and of all its children that have ended."""
-    both = (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
-    return sum(one.ru_utime + one.ru_stime for one in both)

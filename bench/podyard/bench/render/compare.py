@@ -13,7 +13,8 @@ from podyard.bench.compare.summary import Medians, Summary
 from podyard.cli.render import tables
 
 UNKNOWN: Final = "-"
-NARROW: Final = {REFERENCE.name: "reference", PODYARD.name: "Podyard"}
+MUCH_CORES: Final = 0.1
+"""From so many on, that others have, figures are of something else."""
 
 
 def report(rows: Sequence[Summary], runs: Sequence[Run]) -> RenderableType:
@@ -51,13 +52,21 @@ def made_on(runs: Sequence[Run]) -> list[str]:
     told = [f"{name} {version.removeprefix('v')}" for name, version in versions.items() if version]
     lines = [", ".join([*told, *(f"Podyard {commit}" for commit in commits)])]
     lines += dict.fromkeys(run.machine.hardware for run in runs)
-    loads = [run.load for run in runs]
-    others = [run.others_cores for run in runs]
-    if runs:
-        lines.append(
-            f"load before the runs {min(loads):.1f} to {max(loads):.1f}; others kept "
-            f"{min(others):.2f} to {max(others):.2f} cores busy meanwhile"
-        )
+    return lines + _beside(runs)
+
+
+def _beside(runs: Sequence[Run]) -> list[str]:
+    """What else the machine did."""
+    if not runs:
+        return []
+    loads, others = [run.load for run in runs], [run.others_cores for run in runs]
+    busy = f"{min(others):.2f} to {max(others):.2f} cores busy meanwhile"
+    lines = [f"load before the runs {min(loads):.1f} to {max(loads):.1f}; others kept {busy}"]
+    stolen = max(run.stolen_cores for run in runs)
+    if stolen >= MUCH_CORES:
+        lines.append(f"the machine's host took up to {stolen:.2f} cores of it")
+    if max(others) >= MUCH_CORES:
+        lines.append("the machine was not idle: these ratios say little")
     return lines
 
 
