@@ -18,7 +18,7 @@ from podyard.bench.compare.reference_run import Programs
 from podyard.bench.compare.rows import ROWS, Row, UnknownRowError
 from podyard.bench.compare.running import Failure, Place
 from podyard.bench.compare.sides import PODYARD, REFERENCE, SYNCED, Side, UnknownSideError
-from podyard.bench.compare.workloads import WorkloadError
+from podyard.bench.compare.workloads import Prepared, WorkloadError
 from podyard.bench.machine import Commit, Machine
 from podyard.bench.render import compare as shown
 from podyard.bench.render import compare_page, compare_picture
@@ -140,9 +140,10 @@ def released(folder: Path) -> Path:
 
 def test_both_sides_read_the_files_of_the_release(tmp_path: Path) -> None:
     source, to = released(tmp_path / "released"), tmp_path / "workloads"
-    as_written = workloads.prepare(source, to, BASIC._replace(more={}))
+    as_written, measured = workloads.prepare(source, to, BASIC._replace(more={}))
+    assert measured is None
     assert as_written.read_bytes() == (source / "misc" / "performance-config.yaml").read_bytes()
-    changed = workloads.prepare(source, to, BASIC)
+    changed = workloads.prepare(source, to, BASIC).configuration
     assert yaml.safe_load(changed.read_text()) == workloads.only(CASES, BASIC)
     assert (changed.parent / "../templates/pod.yaml").read_text() == "kind: Pod\n"
     assert not list(to.rglob("*.go"))
@@ -243,8 +244,8 @@ class Played:
         monkeypatch.setattr(reference_run, "run", self._reference)
         monkeypatch.setattr(podyard_run, "run", self._podyard)
 
-    def _reference(self, programs: Programs, released: Path, configuration: Path, row: Row, log: Path) -> Outcome:
-        return self._one(configuration, log, 250.0)
+    def _reference(self, programs: Programs, released: Path, prepared: Prepared, row: Row, log: Path) -> Outcome:
+        return self._one(prepared.configuration, log, 250.0)
 
     def _podyard(
         self, configuration: Path, row: Row, side: Side, log: Path, *, reference_rate: float | None
@@ -364,8 +365,20 @@ def test_the_page_says_what_is_compared_and_what_is_not() -> None:
     assert f"| basic | `{BASIC.full_name}` | measurePods: 30,000 | 3 |" in page
     assert "![pods a second of kube-scheduler and Podyard, row by row](results.svg)" in page
     assert "- `basic`: podyard-synced: slow disk." in page
+    assert "## From an event" not in page, "neither side knows of it"
     for told in ("sync_interval: always", "TLS", "Measured on 2026-11-28", "2 cores, a CPU", "abc1234"):
         assert told in page
+
+
+def test_the_page_has_the_time_from_events_to_bindings() -> None:
+    theirs, ours = (
+        msgspec.structs.replace(figures(71.0), reaction_p50_ms=median, reaction_p99_ms=worst)
+        for median, worst in ((50.0, 300.0), (4.0, 20.0))
+    )
+    runs = [run(PACED, 1, REFERENCE, theirs), run(PACED, 1, PODYARD, ours)]
+    page = compare_page.page(summary.by_row(ROWS, {PACED.name: runs}), runs, None)
+    assert "| pod-add | 50.0, 300.0 | 4.0, 20.0 | 15.0 |" in page
+    assert list(in_page(page)) == []
 
 
 def test_the_plot_has_a_bar_for_each_row(tmp_path: Path) -> None:
@@ -423,8 +436,13 @@ SAID: Mapping[str, object] = {
     "pods_per_second_average": 4500.0,
     "pods_bound": 30_000,
     "seconds": 6.5,
-    "cpu_us_per_pod": {"scheduler": 176.0, "nats-server": 85.0},
-    "pss_mib": {"scheduler": 300.0, "nats-server": 100.0, "client": 90.0},
+    "cpu_us_per_pod": 261.0,
+    "cpu_us_per_pod_by_process": {"scheduler": 176.0, "nats-server": 85.0},
+    "pss_mib": 400.0,
+    "pss_mib_by_process": {"scheduler": 300.0, "nats-server": 100.0, "client": 90.0},
+    "attempt": {"count": 30_000, "mean_ms": 2.0, "p50_ms": 1.5, "p99_ms": 9.0},
+    "reaction": {"count": 100, "mean_ms": 6.0, "p50_ms": 5.0, "p99_ms": 20.0},
+    "checked": "",
 }
 
 
@@ -433,10 +451,15 @@ def test_podyards_result_is_read() -> None:
     found = outcome.figures
     assert (found.pods, found.pods_per_second, found.cpu_us) == (30_000, 4500.0, 261.0)
     assert found.memory_mib == 400.0, "without the client"
+    assert (found.attempt_mean_ms, found.attempt_p99_ms) == (2.0, 9.0)
+    assert (found.reaction_p50_ms, found.reaction_p99_ms) == (5.0, 20.0)
     assert outcome.said["case"] == BASIC.full_name
     assert outcome.notes == []
-    (note,) = podyard_run.read(msgspec.json.encode({**SAID, "seconds": 2.0})).notes
-    assert note == "the measured part lasted less than 5 s"
+    notes = podyard_run.read(msgspec.json.encode({**SAID, "seconds": 2.0, "checked": "a gap"})).notes
+    assert notes == [
+        "the measured part lasted less than 5 s",
+        "what the checker of the simulation says of the streams: a gap",
+    ]
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", msgspec.json.encode({**SAID, "pods_bound": 0})])

@@ -7,11 +7,22 @@ from typing import Any
 
 import pytest
 
-from podyard.bench.compare import data_items, reference_log, reference_run, rows, sampling
+from podyard.bench.compare import (
+    data_items,
+    reference_changes,
+    reference_log,
+    reference_run,
+    rows,
+    sampling,
+    workloads,
+)
 from podyard.bench.compare.data_items import DataItemsError
-from podyard.bench.compare.reference_log import ReferenceLogError
+from podyard.bench.compare.reference_changes import Changes, ChangesError
+from podyard.bench.compare.reference_log import Bound, ReferenceLogError
 from podyard.bench.compare.sampling import Sample
+from podyard.bench.compare.workloads import Prepared
 
+PACED = next(row for row in rows.ROWS if row.name == "pod-add")
 NAME = "SchedulingBasic/5Nodes/namespace-2"
 THROUGHPUT = {
     "data": {"Average": 250.5, "AverageThreshold": 270.0, "Perc50": 251.0, "Perc99": 300.0},
@@ -98,8 +109,74 @@ def test_pods_of_the_measured_part_are_counted_to_the_last_binding() -> None:
     course = reference_log.read(TOLD, logged, 2026)
     assert [one.namespace for one in course.bound] == ["namespace-2", "churn", "namespace-2"]
     assert course.seconds == pytest.approx(2.5)
-    assert len(course.of("namespace-2").bound) == 2
-    assert len(course.of("unschedPods").bound) == 3, "a name that is no namespace is that of all"
+    assert {one.name for one in course.bound} == {"pod-x"}
+
+
+def at(second: float, namespace: str, name: str) -> Bound:
+    return Bound(MIDNIGHT + second, namespace, name)
+
+
+def test_pods_of_one_op_count_by_its_namespace() -> None:
+    measured = data_items.read(written(THROUGHPUT, DURATION))
+    counts = reference_run.counting(measured, None, Changes([], {}))
+    assert [counts(at(1, place, "a")) for place in ("namespace-2", "churn")] == [True, False]
+
+
+def test_pods_of_several_ops_count_by_namespace_and_labels() -> None:
+    """As the file says where it begins to measure."""
+    cases = [
+        {
+            "name": PACED.case,
+            "workloadTemplate": [
+                {"opcode": "createNodes", "count": 2},
+                {"opcode": "startCollectingMetrics", "namespaces": ["a"], "labelSelector": {"type": "unsched"}},
+            ],
+        }
+    ]
+    labels = {"a/one": {"type": "unsched"}, "a/two": {"type": "unblocker"}, "b/one": {"type": "unsched"}}
+    several = workloads.measured(cases, PACED)
+    counts = reference_run.counting(data_items.read(written(DURATION)), several, Changes([], labels))
+    found = [counts(at(1, *name.split("/"))) for name in ("a/one", "a/two", "a/three", "b/one")]
+    assert found == [True, False, False, False]
+    assert workloads.measured([{"name": PACED.case}], PACED) is None
+
+
+CHANGED = """\
+10.000000 node added node-1 {"a":"b"}
+10.100000 node added node-2 null
+10.200000 pod added a/one {"type":"unsched"}
+12.000000 node added node-3 {}
+12.500000 pod changed a/one {"type":"unsched"}
+13.000000 pod deleted a/one {"type":"unsched"}
+"""
+
+
+def test_what_an_op_adds_is_one_event() -> None:
+    changes = reference_changes.read(CHANGED.splitlines())
+    assert changes.events == [10.0, 10.2, 12.0, 12.5, 13.0], "node-2 comes with node-1, node-3 by another op"
+    assert changes.labels == {"a/one": {"type": "unsched"}}
+    with pytest.raises(ChangesError, match=r"not a line of changes: 10\.0 node"):
+        reference_changes.read(["10.0 node"])
+
+
+def test_a_reaction_is_the_last_binding_before_the_next_event() -> None:
+    events, found = [10.0, 20.0, 30.0, 40.0], [9.0, 10.5, 12.0, 30.0, 30.25, 41.0]
+    assert reference_changes.reactions(events, found) == [2.0, 10.0, 0.25, 1.0]
+    assert reference_changes.percentile([3.0, 1.0, 2.0], 50) == 2.0
+    assert reference_changes.percentile([3.0, 1.0, 2.0], 99) == 3.0
+    assert reference_changes.percentile([], 99) is None
+
+
+def test_changes_are_watched_only_where_they_count() -> None:
+    """The watch costs the reference CPU."""
+    paths = (Path("/b"), Path("/w/misc/c.yaml"), Path("/f"))
+    several = workloads.Measured(frozenset(), {})
+    assert "-changes=/f/changes" in reference_run.command(paths[0], Prepared(paths[1], several), PACED, paths[2])
+    assert not [
+        word
+        for word in reference_run.command(paths[0], Prepared(paths[1], None), PACED, paths[2])
+        if word.startswith("-changes")
+    ]
 
 
 @pytest.mark.parametrize("told", [TOLD[:1], TOLD[:2], TOLD[2:]])

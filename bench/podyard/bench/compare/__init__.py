@@ -7,8 +7,8 @@ sides.
 - `rows`, `sides`  what is compared, and with what goal
 - `workloads`      the files that both sides read
 - `figures`        what one run was found to be; `outcome` what a side hands back
-- `reference_run`  a run of the reference: `data_items` and `reference_log` read what it writes, `sampling`
-  looks at its processes
+- `reference_run`  a run of the reference: `data_items`, `reference_log` and `reference_changes` read what it
+  writes, `sampling` looks at its processes
 - `elsewhere`      what of the machine others had meanwhile
 - `podyard_run`    a run of Podyard
 - `run_files`      the result files; `running` makes the runs that have none

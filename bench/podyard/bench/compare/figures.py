@@ -31,6 +31,10 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     attempt_mean_ms: float | None
     """Of attempts that placed a pod."""
     attempt_p99_ms: float | None
+    reaction_p50_ms: float | None = None
+    """Where the file paces the pods: from an event (an update, a deletion, a new object) to the last binding
+    before the next one."""
+    reaction_p99_ms: float | None = None
 
     @property
     def whole_rate(self) -> float:

@@ -20,19 +20,28 @@ ENDS_WITHIN_S: Final = 60.0
 """Seconds that it has to end its services after it was told to."""
 TAIL: Final = 2000
 PODYARD: Final = (sys.executable, "-m", "podyard.cli")
-CLIENT: Final = "client"
+
+
+class Times(msgspec.Struct, frozen=True, kw_only=True):
+    """Milliseconds."""
+
+    mean_ms: float
+    p50_ms: float
+    p99_ms: float
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
-    """What of the command's JSON is compared."""
+    """What of the command's JSON is compared: `podyard.bench.scheduler_perf.result`."""
 
     pods_bound: int
     seconds: float
     pods_per_second_average: float | None
-    cpu_us_per_pod: dict[str, float]
-    pss_mib: dict[str, float]
-    attempt_mean_ms: float | None = None
-    attempt_p99_ms: float | None = None
+    cpu_us_per_pod_by_process: dict[str, float]
+    pss_mib: float
+    pss_mib_by_process: dict[str, float]
+    attempt: Times | None
+    reaction: Times | None
+    checked: str
 
 
 def run(configuration: Path, row: Row, side: Side, log: Path, *, reference_rate: float | None) -> Outcome:
@@ -79,14 +88,18 @@ def read(written: bytes) -> Outcome:
         pods=said.pods_bound,
         seconds=said.seconds,
         pods_per_second=said.pods_per_second_average,
-        cpu_us_per_pod=said.cpu_us_per_pod,
-        memory_mib=sum(mib for name, mib in said.pss_mib.items() if name != CLIENT),
-        resident_mib=said.pss_mib,
-        attempt_mean_ms=said.attempt_mean_ms,
-        attempt_p99_ms=said.attempt_p99_ms,
+        cpu_us_per_pod=said.cpu_us_per_pod_by_process,
+        memory_mib=said.pss_mib,
+        resident_mib=said.pss_mib_by_process,
+        attempt_mean_ms=said.attempt.mean_ms if said.attempt else None,
+        attempt_p99_ms=said.attempt.p99_ms if said.attempt else None,
+        reaction_p50_ms=said.reaction.p50_ms if said.reaction else None,
+        reaction_p99_ms=said.reaction.p99_ms if said.reaction else None,
     )
-    short = figures.seconds < SHORT_S
-    return Outcome(figures, {}, [f"the measured part lasted less than {SHORT_S:g} s"] if short else [], whole)
+    notes = [f"the measured part lasted less than {SHORT_S:g} s"] if figures.seconds < SHORT_S else []
+    if said.checked:
+        notes.append(f"what the checker of the simulation says of the streams: {said.checked}")
+    return Outcome(figures, {}, notes, whole)
 
 
 def command(configuration: Path, row: Row, side: Side, reference_rate: float | None) -> list[str]:

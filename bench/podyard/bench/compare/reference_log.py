@@ -6,13 +6,13 @@ at the benchmark's own verbosity (2).
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 LINE: Final = re.compile(r"^[IWE](\d\d)(\d\d) (\d\d):(\d\d):(\d\d\.\d+)\s+\d+ [^\]]+\] (.*)$")
 """Month, day and time, and what is said."""
-BOUND: Final = re.compile(r'^"[^"]*Successfully bound pod to node".* pod="([^"/]+)/')
+BOUND: Final = re.compile(r'^"[^"]*Successfully bound pod to node".* pod="([^"/]+)/([^"]+)"')
 STARTED: Final = "Started metrics collection"
 STOPPED: Final = "Stopped metrics collection"
 
@@ -27,6 +27,7 @@ class Bound(NamedTuple):
     at: float
     """Seconds since 1970."""
     namespace: str
+    name: str
 
 
 class Course(NamedTuple):
@@ -38,10 +39,9 @@ class Course(NamedTuple):
     bound: list[Bound]
     """Within it, in order of time."""
 
-    def of(self, namespace: str) -> "Course":
-        """Only the pods of one namespace; of all, if the measured part has none of it."""
-        found = [one for one in self.bound if one.namespace == namespace]
-        return self._replace(bound=found) if found else self
+    def of(self, counts: Callable[[Bound], bool]) -> "Course":
+        """Only the pods that count."""
+        return self._replace(bound=[one for one in self.bound if counts(one)])
 
     @property
     def seconds(self) -> float:
@@ -65,7 +65,7 @@ def read(told: Sequence[tuple[float, str]], logged: Iterable[str], year: int) ->
         match = LINE.match(line)
         found = match and BOUND.match(match[6])
         if match and found:
-            bound.append(Bound(_time(match, year), found[1]))
+            bound.append(Bound(_time(match, year), found[1], found[2]))
     return Course(began, ended, sorted(one for one in bound if began <= one.at <= ended))
 
 

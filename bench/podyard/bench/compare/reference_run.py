@@ -12,32 +12,39 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from podyard.bench.compare import data_items, reference_log, sampling
-from podyard.bench.compare.data_items import DataItemsError, Measured
+from podyard.bench.compare import data_items, reference_changes, reference_log, sampling
+from podyard.bench.compare.data_items import DataItemsError
 from podyard.bench.compare.figures import SHORT_S, Figures
 from podyard.bench.compare.outcome import Outcome, RunError
-from podyard.bench.compare.reference_log import Course, ReferenceLogError
+from podyard.bench.compare.reference_changes import Changes, ChangesError
+from podyard.bench.compare.reference_log import Bound, Course, ReferenceLogError
 from podyard.bench.compare.rows import Row
 from podyard.bench.compare.sampling import Sample, Sampler
+from podyard.bench.compare.workloads import Measured as Several
+from podyard.bench.compare.workloads import Prepared
 from podyard.bench.programs import kubernetes, scheduler_perf
 
 BENCHMARK: Final = "BenchmarkPerfScheduling"
 PROCESS: Final = "scheduler-perf"
 STORE: Final = kubernetes.ETCD
+CHANGES: Final = "changes"
+"""File that the benchmark's program writes."""
 EVERY_S: Final = 0.2
 """Seconds between two looks at the processes."""
 LIMIT_S: Final = 2400.0
 """Seconds that a run may take; the benchmark itself gives up after 1,800."""
 ENDS_WITHIN_S: Final = 10.0
 """Seconds that it has to end after it was told to."""
-TAIL: Final = 2000
-"""Characters of its output that an error shows."""
+LAST: Final = 20
+"""Lines of its output that an error shows ..."""
+LONGEST: Final = 200
+"""... and how many characters of each."""
 
 
 class Programs(NamedTuple):
@@ -47,10 +54,9 @@ class Programs(NamedTuple):
     etcd: Path
 
 
-def run(programs: Programs, released: Path, configuration: Path, row: Row, log: Path) -> Outcome:
+def run(programs: Programs, released: Path, prepared: Prepared, row: Row, log: Path) -> Outcome:
     """
     :param released: folder of the benchmark in the module of the release, from which it is built
-    :param configuration: file; its templates are found from its folder
     :param log: file that is written, and left if the run fails
     :raises RunError: with the reason
     """
@@ -62,8 +68,8 @@ def run(programs: Programs, released: Path, configuration: Path, row: Row, log: 
         logged = closing.enter_context(log.open("wb"))
         began = datetime.now(UTC)
         process = subprocess.Popen(
-            _command(programs.benchmark, configuration, row, folder),
-            cwd=configuration.parent,
+            command(programs.benchmark, prepared, row, folder),
+            cwd=prepared.configuration.parent,
             env=environment(os.environ, folder, released),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -77,20 +83,37 @@ def run(programs: Programs, released: Path, configuration: Path, row: Row, log: 
         told.join(ENDS_WITHIN_S)
         found = sorted(folder.glob(f"{BENCHMARK}*.json"))
         content = found[0].read_bytes() if found else b""
+        changed = _lines(folder / CHANGES)
     try:
         measured = data_items.read(content)
-        with log.open(encoding="utf-8", errors="replace") as lines:
-            course = reference_log.read(told.lines, lines, began.year).of(measured.measured)
+        course = reference_log.read(told.lines, _lines(log), began.year)
+        changes = reference_changes.read(changed)
+        course = course.of(counting(measured, prepared.measured, changes))
         if not course.bound:
             raise ReferenceLogError("no pod was bound in the measured part")
-    except (DataItemsError, ReferenceLogError) as error:
+    except (DataItemsError, ReferenceLogError, ChangesError) as error:
         said = "".join(line for _, line in told.lines)
         with log.open("a", encoding="utf-8") as lines:
             lines.write(said)
-        raise RunError(f"{row.full_name}: {error}. Its log: {log}\n{said[-TAIL:]}") from error
+        raise RunError(f"{row.full_name}: {error}. Its log: {log}\n{tail(told.lines)}") from error
     log.unlink()
-    figures = figures_of(measured, course, samples)
+    figures = figures_of(measured, course, samples, changes.events)
     return Outcome(figures, versions(programs), notes_of(figures), {"measured": measured})
+
+
+def tail(told: Sequence[tuple[float, str]]) -> str:
+    """The last lines, without the end of those that are long: figures of all metrics are one line. Pure."""
+    return "\n".join(line.rstrip()[:LONGEST] for _, line in told[-LAST:])
+
+
+def counting(measured: data_items.Measured, several: Several | None, changes: Changes) -> Callable[[Bound], bool]:
+    """Which pods count. Pure.
+
+    :param several: those of several ops; `None`: those of the namespace that the data items name
+    """
+    if several is None:
+        return lambda one: one.namespace == measured.measured
+    return lambda one: several.has(one.namespace, changes.labels.get(f"{one.namespace}/{one.name}", {}))
 
 
 class Told(threading.Thread):
@@ -111,21 +134,37 @@ class Told(threading.Thread):
                 self.lines.append((time.time(), line.decode("utf-8", "replace")))
 
 
-def figures_of(measured: Measured, course: Course, samples: list[Sample]) -> Figures:
-    """Pure."""
+def figures_of(
+    measured: data_items.Measured, course: Course, samples: list[Sample], events: Sequence[float]
+) -> Figures:
+    """Pure.
+
+    :param events: of the whole run, seconds since 1970
+    """
     pods = len(course.bound)
     cpu = sampling.cpu_between(samples, course.began, course.began + course.seconds)
-    memory = sampling.most_memory(samples, course.began, course.ended)
+    within = [at for at in events if course.began <= at <= course.ended]
+    reactions = reference_changes.reactions(within, [one.at for one in course.bound])
     return Figures(
         pods=pods,
         seconds=course.seconds,
         pods_per_second=measured.pods_per_second,
         cpu_us_per_pod={name: spent / pods * 1e6 for name, spent in cpu.items()},
         memory_mib=measured.heap_mib,
-        resident_mib=memory,
+        resident_mib=sampling.most_memory(samples, course.began, course.ended),
         attempt_mean_ms=measured.attempt_mean_ms,
         attempt_p99_ms=measured.attempt_p99_ms,
+        reaction_p50_ms=_ms(reference_changes.percentile(reactions, 50)),
+        reaction_p99_ms=_ms(reference_changes.percentile(reactions, 99)),
     )
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1000
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text(encoding="utf-8", errors="replace").splitlines() if file.exists() else []
 
 
 def notes_of(figures: Figures) -> list[str]:
@@ -152,7 +191,9 @@ def pattern(row: Row) -> str:
     return "/".join(f"^{re.escape(part)}$" for part in (BENCHMARK, *row.full_name.split("/")))
 
 
-def _command(benchmark: Path, configuration: Path, row: Row, folder: Path) -> list[str]:
+def command(benchmark: Path, prepared: Prepared, row: Row, folder: Path) -> list[str]:
+    """Changes are asked for only where they count: to watch them costs the reference something."""
+    watched = [f"-changes={folder / CHANGES}"] if prepared.measured is not None else []
     return [
         str(benchmark),
         "-test.run=^$",
@@ -160,8 +201,9 @@ def _command(benchmark: Path, configuration: Path, row: Row, folder: Path) -> li
         "-test.v",
         f"-test.bench={pattern(row)}",
         "-perf-scheduling-label-filter=",
-        f"-config={configuration.name}",
+        f"-config={prepared.configuration.name}",
         f"-data-items-dir={folder}",
+        *watched,
     ]
 
 

@@ -99,11 +99,11 @@ def play(
 
 def _one(place: Place, step: Step, there: dict[str, Run]) -> Run:
     row, pair, side = step
-    configuration = workloads.prepare(place.released, place.results / WORKLOADS, row)
+    prepared = workloads.prepare(place.released, place.results / WORKLOADS, row)
     log = run_files.place(place.results, row, side.name, pair).with_suffix(".log")
     started, load, besides = time.time(), os.getloadavg()[0], Besides()
     if side == REFERENCE:
-        outcome = reference_run.run(place.programs, place.released, configuration, row, log)
+        outcome = reference_run.run(place.programs, place.released, prepared, row, log)
     else:
         reference = there.get(key(row, pair, REFERENCE))
         rate = (reference.figures.pods_per_second or reference.figures.whole_rate) if reference else None
@@ -112,7 +112,7 @@ def _one(place: Place, step: Step, there: dict[str, Run]) -> Run:
                 f"{row.full_name} changes objects by the clock: Podyard's run needs the rate of the reference's, "
                 f"and pair {pair} has none"
             )
-        outcome = podyard_run.run(configuration, row, side, log, reference_rate=rate)
+        outcome = podyard_run.run(prepared.configuration, row, side, log, reference_rate=rate)
     return _run(place, step, outcome, rfc3339(started), load, besides.elsewhere())
 
 

@@ -30,6 +30,8 @@ class Medians(msgspec.Struct, frozen=True, kw_only=True):
     memory_mib: float | None
     attempt_mean_ms: float | None
     attempt_p99_ms: float | None
+    reaction_p50_ms: float | None
+    reaction_p99_ms: float | None
 
 
 class Against(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +114,8 @@ def _medians(found: Sequence[Figures]) -> Medians:
         memory_mib=_known(found, lambda figures: figures.memory_mib),
         attempt_mean_ms=_known(found, lambda figures: figures.attempt_mean_ms),
         attempt_p99_ms=_known(found, lambda figures: figures.attempt_p99_ms),
+        reaction_p50_ms=_known(found, lambda figures: figures.reaction_p50_ms),
+        reaction_p99_ms=_known(found, lambda figures: figures.reaction_p99_ms),
     )
 
 

@@ -7,7 +7,7 @@ one workload with those.
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import yaml
 
@@ -21,7 +21,28 @@ class WorkloadError(ValueError):
     """The release has no such workload; the text says what it has."""
 
 
-def prepare(released: Path, to: Path, row: Row) -> Path:
+class Measured(NamedTuple):
+    """Pods that count, where the measured part is of several ops."""
+
+    namespaces: frozenset[str]
+    """None: of all."""
+    labels: Mapping[str, str]
+
+    def has(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        """Whether a pod is one of them."""
+        there = not self.namespaces or namespace in self.namespaces
+        return there and all(labels.get(name) == value for name, value in self.labels.items())
+
+
+class Prepared(NamedTuple):
+    """A row that can be run."""
+
+    configuration: Path
+    """File; its templates are found from its folder."""
+    measured: Measured | None
+
+
+def prepare(released: Path, to: Path, row: Row) -> Prepared:
     """The configuration of a row, in a copy of the release's files.
 
     :param released: the folder of the benchmark in the module
@@ -36,12 +57,12 @@ def prepare(released: Path, to: Path, row: Row) -> Path:
     if not file.exists():
         raise WorkloadError(f"{released}: there is no {row.folder}/{CONFIGURATION}")
     cases: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
-    changed = only(cases, row)
+    changed, counted = only(cases, row), measured(cases, row)
     if not row.more:
-        return file
+        return Prepared(file, counted)
     written = file.with_name(f"{row.name}.yaml")
     written.write_text(yaml.safe_dump(changed, sort_keys=False), encoding="utf-8")
-    return written
+    return Prepared(written, counted)
 
 
 def only(cases: Any, row: Row) -> list[dict[str, Any]]:
@@ -57,6 +78,18 @@ def only(cases: Any, row: Row) -> list[dict[str, Any]]:
     if unknown:
         raise WorkloadError(f"{row.full_name} has no parameter {', '.join(unknown)}; it has {', '.join(params)}")
     return [{**case, "workloads": [{**workload, "params": {**params, **row.more}}]}]
+
+
+def measured(cases: Any, row: Row) -> Measured | None:
+    """Which pods count; `None`: those of one op that creates them. Pure.
+
+    :param cases: of a configuration
+    :raises WorkloadError: there is no such case
+    """
+    for op in _named(cases, row.case, "case").get("workloadTemplate") or ():
+        if op.get("opcode") == "startCollectingMetrics":
+            return Measured(frozenset(op.get("namespaces") or ()), op.get("labelSelector") or {})
+    return None
 
 
 def _named(found: Any, name: str, what: str) -> dict[str, Any]:

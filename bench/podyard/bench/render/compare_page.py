@@ -28,6 +28,9 @@ less than five seconds has too few samples; there both sides are compared by pod
 create to the last durable binding (*w*). CPU is user and system time of all processes in that time, a pod: of the
 reference the benchmark's process, which is client, API server, controllers and scheduler, and etcd; of Podyard all
 services, the NATS server and the client. Where the file itself paces the pods, ratio and goal are of CPU (*c*)."""
+REACTIONS: Final = """\
+From each thing that the file does (an update, a deletion, an op that creates) to the last binding before the next
+one. The reference's times begin when a watch tells of it, Podyard's when the client asks for it."""
 NOT_COMPARED: Final = (
     """The reference's client creates pods by an HTTP API with TLS, admission and validation. Podyard's client
     writes pods into the stream, as its api does, but without asking it; the rows `api` are with it.""",
@@ -52,6 +55,8 @@ def page(rows: Sequence[Summary], runs: Sequence[Run], picture: Path | None) -> 
     parts += [_filled(f"`{row.row}`: {note}.", "- ") for row in rows for note in row.notes]
     if _costs(rows):
         parts += ["## Memory, and how long an attempt takes", _costs(rows)]
+    if _reactions(rows):
+        parts += ["## From an event to the last binding that it allows", _filled(REACTIONS), _reactions(rows)]
     parts += ["## The workloads", _workloads(rows)]
     parts += ["## What is not the same", "\n".join(_filled(line, "- ") for line in NOT_COMPARED)]
     return "\n\n".join(parts) + "\n"
@@ -108,6 +113,22 @@ def _costs(rows: Sequence[Summary]) -> str:
             for found in (row.sides[REFERENCE.name], row.sides[PODYARD.name])
         ]
         lines.append(f"| {row.row} | {both[0]} | {both[1]} | {against.memory:.2f} |")
+    return "\n".join(lines) if len(lines) > head else ""
+
+
+def _reactions(rows: Sequence[Summary]) -> str:
+    """Where both sides know of it."""
+    lines = [
+        "| workload | kube-scheduler: 50 %, 99 %, ms | Podyard | ratio of the 99 % |",
+        "|---|---|---|---|",
+    ]
+    head = len(lines)
+    for row in rows:
+        theirs, ours = row.sides.get(REFERENCE.name), row.sides.get(PODYARD.name)
+        if theirs is None or ours is None or theirs.reaction_p99_ms is None or not ours.reaction_p99_ms:
+            continue
+        both = [f"{_number(one.reaction_p50_ms, 1)}, {_number(one.reaction_p99_ms, 1)}" for one in (theirs, ours)]
+        lines.append(f"| {row.row} | {both[0]} | {both[1]} | {theirs.reaction_p99_ms / ours.reaction_p99_ms:.1f} |")
     return "\n".join(lines) if len(lines) > head else ""
 
 
