@@ -18,7 +18,7 @@ from podyard.bench.compare import (
 )
 from podyard.bench.compare.data_items import DataItemsError
 from podyard.bench.compare.reference_changes import Changes, ChangesError
-from podyard.bench.compare.reference_log import Bound, ReferenceLogError
+from podyard.bench.compare.reference_log import Bound, Course, ReferenceLogError
 from podyard.bench.compare.sampling import Sample
 from podyard.bench.compare.workloads import Prepared
 
@@ -160,11 +160,14 @@ def test_what_an_op_adds_is_one_event() -> None:
 
 
 def test_a_reaction_is_the_last_binding_before_the_next_event() -> None:
-    events, found = [10.0, 20.0, 30.0, 40.0], [9.0, 10.5, 12.0, 30.0, 30.25, 41.0]
-    assert reference_changes.reactions(events, found) == [2.0, 10.0, 0.25, 1.0]
-    assert reference_changes.percentile([3.0, 1.0, 2.0], 50) == 2.0
-    assert reference_changes.percentile([3.0, 1.0, 2.0], 99) == 3.0
-    assert reference_changes.percentile([], 99) is None
+    course = Course(10.0, 30.0, [Bound(at, "a", "x") for at in (10.5, 12.0, 20.25, 21.0)])
+    measured = data_items.read(written(DURATION))
+    samples = [Sample(0.0, {"etcd": 0.0}, {}), Sample(40.0, {"etcd": 4.0}, {})]
+    found = reference_run.figures_of(measured, course, samples, [5.0, 10.0, 20.0, 35.0])
+    assert (found.reaction_p50_ms, found.reaction_p99_ms) == (1000.0, 2000.0), "only events of the measured part"
+    assert (found.pods, found.seconds) == (4, 11.0)
+    assert found.cpu_us_per_pod == {"etcd": pytest.approx(1.1e6 / 4)}
+    assert reference_run.figures_of(measured, course, samples, []).reaction_p99_ms is None
 
 
 def test_changes_are_watched_only_where_they_count() -> None:

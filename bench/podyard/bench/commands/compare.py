@@ -46,8 +46,8 @@ def compare(
     :param rows: Workloads, by name and with commas; default: the table of 15. Those named `small-...` show in
         a minute whether all works.
     :param pairs: Runs of each side.
-    :param sides: What runs, with commas: `reference`, `podyard`; `podyard-synced`, whose NATS server syncs
-        before it acknowledges; `podyard-api`, whose pods are created by its api.
+    :param sides: What runs, with commas: `reference`, `podyard`; `podyard-synced`, whose NATS server calls
+        fsync before it acknowledges; `podyard-all`, with all services, whose virtual nodes run the pods.
     :param results: Directory of the result files; default: one in the cache of this user, for this commit.
     :param as_written: Run the files as they are, though a run then may be too short for its samples to count.
     :param measured_only: Make no runs: show those that are there.

@@ -13,6 +13,7 @@ from podyard.bench.compare.figures import SHORT_S, Figures
 from podyard.bench.compare.outcome import Outcome, RunError
 from podyard.bench.compare.rows import Row
 from podyard.bench.compare.sides import Side
+from podyard.bench.scheduler_perf.figures import Times
 
 LIMIT_S: Final = 1800.0
 """Seconds that a run may take."""
@@ -20,14 +21,6 @@ ENDS_WITHIN_S: Final = 60.0
 """Seconds that it has to end its services after it was told to."""
 TAIL: Final = 2000
 PODYARD: Final = (sys.executable, "-m", "podyard.cli")
-
-
-class Times(msgspec.Struct, frozen=True, kw_only=True):
-    """Milliseconds."""
-
-    mean_ms: float
-    p50_ms: float
-    p99_ms: float
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +42,7 @@ def run(configuration: Path, row: Row, side: Side, log: Path, *, reference_rate:
     :param log: file that is written with what the command tells beside its result, and left if it fails
     :param reference_rate: pods a second of the reference in this pair, by which changes by the clock are
         scaled; `None`: they come as the file says
-    :raises RunError: with the reason
+    :raises RunError: with the reason; it fails, too, where what it stored is found wrong: that is a note
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     words = command(configuration, row, side, reference_rate)
@@ -62,7 +55,7 @@ def run(configuration: Path, row: Row, side: Side, log: Path, *, reference_rate:
         finally:
             _end(process)
     end = log.read_text(encoding="utf-8", errors="replace")[-TAIL:]
-    if process.returncode:
+    if not written:
         raise RunError(f"{' '.join(words)} ended with status {process.returncode}:\n{end}")
     try:
         outcome = read(written)

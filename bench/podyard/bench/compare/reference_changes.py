@@ -1,13 +1,11 @@
 """What the workload's file does to nodes and pods while the reference runs, as the benchmark's program saw it
-come to pass, and how long bindings took after it. Pure.
+come to pass. Pure.
 
 `reference_test.go` writes a line for each change: seconds since 1970, kind, change, name, labels. It watches
 as others do, so a time is a little later than that of the request, in the reference's favour.
 """
 
-import math
-from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
@@ -57,22 +55,3 @@ def read(lines: Iterable[str]) -> Changes:
                 continue
         events.append(at)
     return Changes(sorted(events), labels)
-
-
-def reactions(events: Sequence[float], bound: Sequence[float]) -> list[float]:
-    """For each event that bindings follow: seconds from it to the last of them before the next event.
-
-    :param events: in order, as `bound`
-    """
-    found: list[float] = []
-    for number, at in enumerate(events):
-        until = events[number + 1] if number + 1 < len(events) else math.inf
-        last = bisect_right(bound, until) - 1
-        if last >= 0 and bound[last] > at:
-            found.append(bound[last] - at)
-    return found
-
-
-def percentile(found: Sequence[float], rank: int) -> float | None:
-    """The one that so many of a hundred are not above; `None`: there is none."""
-    return sorted(found)[math.ceil(len(found) * rank / 100) - 1] if found else None

@@ -29,6 +29,8 @@ from podyard.bench.compare.sampling import Sample, Sampler
 from podyard.bench.compare.workloads import Measured as Several
 from podyard.bench.compare.workloads import Prepared
 from podyard.bench.programs import kubernetes, scheduler_perf
+from podyard.bench.scheduler_perf.figures import Bound as Commit
+from podyard.bench.scheduler_perf.figures import reactions, times_from
 
 BENCHMARK: Final = "BenchmarkPerfScheduling"
 PROCESS: Final = "scheduler-perf"
@@ -144,7 +146,7 @@ def figures_of(
     pods = len(course.bound)
     cpu = sampling.cpu_between(samples, course.began, course.began + course.seconds)
     within = [at for at in events if course.began <= at <= course.ended]
-    reactions = reference_changes.reactions(within, [one.at for one in course.bound])
+    reaction = times_from(reactions(within, [Commit(one.at, 1) for one in course.bound]))
     return Figures(
         pods=pods,
         seconds=course.seconds,
@@ -154,13 +156,9 @@ def figures_of(
         resident_mib=sampling.most_memory(samples, course.began, course.ended),
         attempt_mean_ms=measured.attempt_mean_ms,
         attempt_p99_ms=measured.attempt_p99_ms,
-        reaction_p50_ms=_ms(reference_changes.percentile(reactions, 50)),
-        reaction_p99_ms=_ms(reference_changes.percentile(reactions, 99)),
+        reaction_p50_ms=reaction and reaction.p50_ms,
+        reaction_p99_ms=reaction and reaction.p99_ms,
     )
-
-
-def _ms(seconds: float | None) -> float | None:
-    return None if seconds is None else seconds * 1000
 
 
 def _lines(file: Path) -> list[str]:

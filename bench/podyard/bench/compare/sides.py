@@ -18,8 +18,8 @@ class Side(NamedTuple):
 REFERENCE: Final = Side("reference", "kube-scheduler", ())
 PODYARD: Final = Side("podyard", "Podyard", ())
 SYNCED: Final = Side("podyard-synced", "Podyard, nats-server with sync_interval: always", ("--sync-always",))
-WITH_API: Final = Side("podyard-api", "Podyard, pods created by its api", ("--api",))
-SIDES: Final = (REFERENCE, PODYARD, SYNCED, WITH_API)
+WHOLE: Final = Side("podyard-all", "Podyard, all services, with virtual nodes", ("--services", "all"))
+SIDES: Final = (REFERENCE, PODYARD, SYNCED, WHOLE)
 
 
 class UnknownSideError(ValueError):

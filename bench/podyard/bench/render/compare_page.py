@@ -33,7 +33,8 @@ From each thing that the file does (an update, a deletion, an op that creates) t
 one. The reference's times begin when a watch tells of it, Podyard's when the client asks for it."""
 NOT_COMPARED: Final = (
     """The reference's client creates pods by an HTTP API with TLS, admission and validation. Podyard's client
-    writes pods into the stream, as its api does, but without asking it; the rows `api` are with it.""",
+    writes admitted pods into the stream, as its api does, without asking it. The rows `all` have all services
+    beside, the api among them, and virtual nodes that run the pods.""",
     """etcd calls fsync before it acknowledges. nats-server by default does not: it writes to the file system, and
     syncs every two minutes. The rows `synced` are with `sync_interval: always`.""",
     """Where other objects change by the clock, Podyard's interval is shorter by as much as the reference is
