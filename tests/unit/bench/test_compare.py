@@ -199,6 +199,11 @@ def test_other_pods_on_one_side_are_told() -> None:
     assert summary.summarise(PACED, [runs[0], run(PACED, 1, PODYARD, figures(71.0, pods=9950))]).notes == []
 
 
+def test_what_is_noted_of_several_sides_is_told_once() -> None:
+    runs = [run(BASIC, pair, side, figures(200.0), notes=("short",)) for pair in (1, 2) for side in BOTH]
+    assert summary.summarise(BASIC, runs).notes == ["reference, podyard: short"]
+
+
 # ---- result files, and going on
 
 

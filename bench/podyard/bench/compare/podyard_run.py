@@ -47,7 +47,10 @@ def run(configuration: Path, row: Row, side: Side, log: Path, *, reference_rate:
     log.parent.mkdir(parents=True, exist_ok=True)
     words = command(configuration, row, side, reference_rate)
     with log.open("wb") as told:
-        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=told)
+        # in a session of its own: Ctrl-C reaches it once, from here
+        process = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=told, start_new_session=True
+        )
         try:
             written, _ = process.communicate(timeout=LIMIT_S)
         except subprocess.TimeoutExpired as error:

@@ -11,6 +11,8 @@ from podyard.bench.compare.figures import Run
 from podyard.bench.compare.rows import Row
 from podyard.cli.errors import CliError
 
+MODE = 0o644
+
 
 def place(results: Path, row: Row, side: str, pair: int) -> Path:
     """Of the file of a run, whether it is there or not."""
@@ -44,6 +46,7 @@ def write(file: Path, run: Run) -> None:
         try:
             with os.fdopen(number, "wb") as part:
                 part.write(msgspec.json.format(msgspec.json.encode(run), indent=2) + b"\n")
+            Path(name).chmod(MODE)
             Path(name).replace(file)
         except BaseException:
             with suppress(FileNotFoundError):

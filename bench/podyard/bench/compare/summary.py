@@ -77,7 +77,11 @@ def summarise(row: Row, runs: Sequence[Run]) -> Summary:
     against = {
         name: _against(reference, found) for name, found in by_side.items() if reference and name != REFERENCE.name
     }
-    notes = list(dict.fromkeys(f"{run.side}: {note}" for run in runs for note in run.notes))
+    noted: dict[str, list[str]] = {}
+    for run in runs:
+        for note in run.notes:
+            noted.setdefault(note, []).append(run.side)
+    notes = [f"{', '.join(dict.fromkeys(names))}: {note}" for note, names in noted.items()]
     notes += _pods_differ(sides)
     return Summary(
         row=row.name,

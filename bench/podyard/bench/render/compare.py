@@ -36,8 +36,8 @@ def report(rows: Sequence[Summary], runs: Sequence[Run]) -> RenderableType:
 def legend(rows: Sequence[Summary], runs: Sequence[Run]) -> list[str]:
     """What is to be known of the table, and what was run on what."""
     lines: list[str] = []
-    if any(against.whole for row in rows for against in row.against.values()):
-        lines.append("w: pods by the time from the first create to the last binding: under 5 s, too few samples")
+    if any(against.whole for row in rows if not row.of_cpu for against in row.against.values()):
+        lines.append("w: pods by time from first create to last binding; under 5 s, too few samples")
     if any(row.of_cpu for row in rows):
         lines.append("c: the file paces the pods: ratio and goal are of CPU a pod")
     return [*lines, *made_on(runs)]

@@ -53,7 +53,8 @@ def page(rows: Sequence[Summary], runs: Sequence[Run], picture: Path | None) -> 
     if picture is not None:
         parts.append(f"![pods a second of kube-scheduler and Podyard, row by row]({picture})")
     parts += ["## Pods a second, and CPU", _table(rows)]
-    parts += [_filled(f"`{row.row}`: {note}.", "- ") for row in rows for note in row.notes]
+    notes = [_filled(f"`{row.row}`: {note}.", "- ") for row in rows for note in row.notes]
+    parts += ["\n".join(notes)] if notes else []
     if _costs(rows):
         parts += ["## Memory, and how long an attempt takes", _costs(rows)]
     if _reactions(rows):
