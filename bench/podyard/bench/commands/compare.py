@@ -118,6 +118,7 @@ def _built() -> "tuple[Path, Programs]":
 
 def _play(place: "Place", wanted: "Sequence[Step]", there: "dict[str, Run]") -> int:
     """Make what is missing; how many runs failed."""
+    import signal
     import time
 
     from rich.console import Console
@@ -129,6 +130,8 @@ def _play(place: "Place", wanted: "Sequence[Step]", there: "dict[str, Run]") -> 
     began = time.monotonic()
     out = Console(stderr=True, highlight=False)
     out.print(f"results: {place.results}; {len(there)} of {len(wanted)} runs are there", soft_wrap=True, markup=False)
+    # what ends this ends what it has started
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with out.status("") as status:
 
         def before(step: "Step", number: int) -> None:
