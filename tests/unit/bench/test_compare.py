@@ -463,7 +463,7 @@ def test_podyards_result_is_read() -> None:
     notes = podyard_run.read(msgspec.json.encode({**SAID, "seconds": 2.0, "checked": "a gap"})).notes
     assert notes == [
         "the measured part lasted less than 5 s",
-        "what the checker of the simulation says of the streams: a gap",
+        "of what was left: a gap",
     ]
 
 

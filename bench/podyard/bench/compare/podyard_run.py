@@ -94,7 +94,7 @@ def read(written: bytes) -> Outcome:
     )
     notes = [f"the measured part lasted less than {SHORT_S:g} s"] if figures.seconds < SHORT_S else []
     if said.checked:
-        notes.append(f"what the checker of the simulation says of the streams: {said.checked}")
+        notes.append(f"of what was left: {said.checked}")
     return Outcome(figures, {}, notes, whole)
 
 
