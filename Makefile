@@ -28,7 +28,7 @@ export PYTHONDONTWRITEBYTECODE :=
 DIST := dist
 
 .PHONY: help setup demo up test test-all test-unit test-contract test-e2e test-counts test-conformance test-explore test-simulation test-faults test-jaeger test-prometheus test-kube test-clients test-compose test-release test-kubernetes test-upgrade test-unit-3.13 release verify verify-format verify-lint verify-types verify-layers \
-	verify-schema format schema reference kube-answers pictures kinds flags lock bench clean
+	verify-schema format schema reference kube-answers pictures kinds flags lock bench bench-compare clean
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z0-9.-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9.-]+):.*## /\1\t/' | expand -t 18
@@ -113,7 +113,7 @@ test-prometheus: setup ## dashboards and alerts in a real Prometheus that scrape
 	$(PYTEST) tests/prometheus --timeout 300 $(ARGS)
 
 test-kube: setup ## kubectl's answers from a lab, compared with those of Kubernetes' own API server, which are kept, kube-scheduler on its nodes, and kube-controller-manager in the place of workloads: KUBERNETES_BIN_DIR, or all built once with Go
-	@$(BIN)/python -m tests.kube.binaries kubectl kube-scheduler kube-controller-manager
+	@$(BIN)/python -m podyard.bench.programs.kubernetes kubectl kube-scheduler kube-controller-manager
 	$(PYTEST) tests/kube --ignore=tests/kube/clients $(ARGS)
 
 test-clients: setup ## helm, k9s and Python client libraries against a lab: HELM_BIN and K9S_BIN, or each built once with Go; tmux, and a package index once
@@ -169,7 +169,7 @@ kinds: setup ## write the tables of Kubernetes' types (fields, keys of lists, pa
 	$(BIN)/python -m tools.kinds libs/podyard/objects $(ARGS)
 
 kube-answers: setup ## what Kubernetes' own control plane answers kubectl and says of itself, asked anew: etcd, API server, controllers and scheduler, KUBERNETES_BIN_DIR, or built once with Go
-	@$(BIN)/python -m tests.kube.binaries kubectl etcd kube-apiserver kube-controller-manager kube-scheduler
+	@$(BIN)/python -m podyard.bench.programs.kubernetes kubectl etcd kube-apiserver kube-controller-manager kube-scheduler
 	$(BIN)/python -m tests.kube.reference.facts
 	$(BIN)/python -m tests.kube.side_by_side --record $(ARGS)
 
@@ -196,6 +196,10 @@ release: setup ## wheel and sdist in dist/
 
 bench: setup ## throughput (pods per second, CPU per process, messages per pod), costs of a scheduling cycle and of events; adds a line to docs/performance.json
 	@$(BIN)/python -m tests.counts --json | $(BIN)/podyard bench all --counts - $(ARGS)
+
+# Three pairs of all rows take about two hours, and want the machine alone; what was interrupted goes on where it was.
+bench-compare: setup ## kube-scheduler's own benchmark with kube-scheduler and with Podyard in turn: builds it and etcd once with Go; ARGS="--rows basic --pairs 1"
+	$(BIN)/podyard bench compare --write docs/scheduler-perf-results.md $(ARGS)
 
 clean: ## remove the virtual environments, dist/ and caches
 	rm -rf $(VENV) $(VENV)-3.13 $(DIST) .pytest_cache .ruff_cache .hypothesis .import_linter_cache

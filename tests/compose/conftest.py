@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from podyard.bench.programs.go_programs import NoProgramError
 from podyard.runtime import ports
 from tests.compose import engine, images, readme
 from tests.compose.engine import Engine, NoEngineError
@@ -16,7 +17,6 @@ from tests.compose.stack import Stack
 from tests.jaeger.binary import find
 from tests.prometheus import binary as prometheus
 from tests.prometheus.binary import NoPrometheusError
-from tests.support.go_programs import NoProgramError
 
 CA_BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
 PORTS: Final = ("PODYARD_NATS_PORT", "PODYARD_JAEGER_PORT", "PODYARD_OTLP_PORT", "PODYARD_PROMETHEUS_PORT")

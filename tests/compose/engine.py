@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.support import kept
+from podyard.bench.programs import kept
 
 REPOSITORY: Final = Path(__file__).parents[2]
 COMPOSE_LOCK: Final = REPOSITORY / "requirements" / "compose.txt"

@@ -16,9 +16,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from podyard.bench.programs import kept
 from podyard.bus.embedded import server_binary
 from tests.compose.engine import Engine, install
-from tests.support import kept
 
 SUITE: Final = "bookworm"
 INCLUDED: Final = ("ca-certificates", "python3", "python3-venv", "busybox")

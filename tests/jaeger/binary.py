@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tests.support import go_programs
-from tests.support.go_programs import NoProgramError, Program
+from podyard.bench.programs import go_programs
+from podyard.bench.programs.go_programs import NoProgramError, Program
 
 MODULE: Final = "github.com/jaegertracing/jaeger"
 VERSION: Final = "v1.76.0"

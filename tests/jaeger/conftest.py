@@ -7,6 +7,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 
+from podyard.bench.programs.go_programs import NoProgramError
 from podyard.bus import BusSettings, connect
 from podyard.cli.demo.actions import Actions
 from podyard.cli.demo.evidence import Evidence, gather
@@ -17,7 +18,6 @@ from podyard.cli.lab.lab import running_lab
 from tests.e2e.stage import READY_S
 from tests.jaeger.binary import find
 from tests.jaeger.server import JaegerServer, running
-from tests.support.go_programs import NoProgramError
 from tests.support.holding import held
 
 PATIENCE_S = 60.0

@@ -10,11 +10,11 @@ import anyio
 import pytest
 import pytest_asyncio
 
+from podyard.bench.programs import kubernetes
+from podyard.bench.programs.go_programs import NoProgramError
 from tests.e2e import played
-from tests.kube import binaries
 from tests.kube.reference.control_plane import NODES
 from tests.kube.side_by_side import summary
-from tests.support.go_programs import NoProgramError
 from tests.support.holding import held
 
 
@@ -32,7 +32,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def kubectl() -> Path:
     """Without it the tests fail, with the reason."""
     try:
-        return binaries.find(binaries.KUBECTL)
+        return kubernetes.find(kubernetes.KUBECTL)
     except NoProgramError as error:
         pytest.fail(str(error), pytrace=False)
 

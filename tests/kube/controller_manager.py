@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from podyard.bench.programs import kubernetes
 from podyard.runtime import ports
-from tests.kube import binaries
 from tests.support import foreign_servers
 from tests.support.certificates import Authority
 
@@ -51,7 +51,7 @@ def running(folder: Path, kubeconfig: Path) -> Generator[Path]:
     :raises NoProgramError: it cannot be had
     :raises AssertionError: it does not become ready, with the end of its log
     """
-    program = binaries.find(binaries.CONTROLLER_MANAGER)
+    program = kubernetes.find(kubernetes.CONTROLLER_MANAGER)
     authority = Authority(folder)
     server = authority.issue("controller-manager", hosts=(HOST,))
     accounts = authority.issue("service-accounts")
@@ -74,7 +74,7 @@ def running(folder: Path, kubeconfig: Path) -> Generator[Path]:
         "--v=1",
     ]
     ready = f"https://{HOST}:{port}/healthz"
-    with foreign_servers.running(binaries.CONTROLLER_MANAGER, words, ready, log, authority.file):
+    with foreign_servers.running(kubernetes.CONTROLLER_MANAGER, words, ready, log, authority.file):
         yield log
 
 

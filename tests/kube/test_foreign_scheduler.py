@@ -13,14 +13,14 @@ import httpx
 import pytest
 import yaml
 
+from podyard.bench.programs import kubernetes
+from podyard.bench.programs.go_programs import NoProgramError
 from podyard.proto import codec, subjects
 from podyard.proto.queue_api import QueueListReply, QueueListRequest
 from podyard.runtime import ports
 from tests.faults.stage import Stage
-from tests.kube import binaries
 from tests.kube.foreign_stack import HOST, TOKEN, Served, stack
 from tests.support import foreign_servers, objects
-from tests.support.go_programs import NoProgramError
 from tests.support.objects import Document
 
 SERVICES: Final = "api,queue,scheduler=2,binder=2,node_agent,workloads,kube_api"
@@ -59,7 +59,7 @@ def schedulers(folder: Path, served: Served) -> Generator[dict[str, Path]]:
             file, logs[name], port = folder / f"{name}.yaml", folder / f"{name}.log", ports.free_port()
             file.write_text(yaml.safe_dump(config), encoding="utf-8")
             words = [
-                binaries.find(binaries.SCHEDULER),
+                kubernetes.find(kubernetes.SCHEDULER),
                 f"--config={file}",
                 f"--bind-address={HOST}",
                 f"--secure-port={port}",
@@ -175,7 +175,7 @@ def complaints(log: Path) -> list[str]:
 def program() -> None:
     """Without it the tests fail, with the reason."""
     try:
-        binaries.find(binaries.SCHEDULER)
+        kubernetes.find(kubernetes.SCHEDULER)
     except NoProgramError as error:
         pytest.fail(str(error), pytrace=False)
 

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.support import kept
+from podyard.bench.programs import kept
 
 PACKAGE: Final = "prometheus"
 NAMES: Final = ("prometheus", "promtool")

@@ -1,8 +1,8 @@
 """Benchmarks: the services as processes, measured from outside. A checkout has them, the wheel has not.
 
 Duty: play a load through the public doors, count what was durably done, and say what it cost; or time one
-core in this process. Never in here: a figure that is not measured in the run that prints it. Nothing imports
-this package but `podyard bench`, which finds it by its name.
+core in this process. Never in here: a figure that is not measured in the run that prints it. Nothing of the
+product imports this package but `podyard bench`, which finds it by its name; tests share its `programs`.
 
 - `load`     pods and nodes to create, and creating them at the pace of the api
 - `meters`   CPU seconds of processes, messages through the NATS server
@@ -27,6 +27,8 @@ this package but `podyard bench`, which finds it by its name.
 - `performance`, `history`, `keeping`  one entry of all these, the file of all entries, and adding one
 - `comparing`  what a change between two entries is worth
 - `scheduler_perf/`  kube-scheduler's own benchmark files
+- `compare`    kube-scheduler's own benchmark, with kube-scheduler and with Podyard in turn
+- `programs`   programs of others, built once each and kept
 - `pictures`   which files a picture may be drawn into, and what may go wrong
 - `commands/`  what people type
 - `render/`    pure: data in, rich renderables and pictures out

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.support import go_programs
-from tests.support.go_programs import NoProgramError, Program
+from podyard.bench.programs import go_programs
+from podyard.bench.programs.go_programs import NoProgramError, Program
 
 BUILD_S: Final = 3600
 """Seconds that download and build may take: helm 2 minutes on 2 idle cores, k9s 5."""

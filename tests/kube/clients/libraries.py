@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tests.support import kept
+from podyard.bench.programs import kept
 
 LOCK: Final = Path(__file__).parents[3] / "requirements" / "clients.txt"
 NAME: Final = "client-libraries"

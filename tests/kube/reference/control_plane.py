@@ -13,9 +13,9 @@ from typing import Any, Final, NamedTuple
 import httpx
 import yaml
 
+from podyard.bench.programs import kubernetes
 from podyard.cli.lab.nodes import virtual_node
 from podyard.runtime import ports
-from tests.kube import binaries
 from tests.kube.reference import kubelets
 from tests.support import foreign_servers
 from tests.support.certificates import Authority, Issued
@@ -57,12 +57,12 @@ def running(folder: Path, nodes: int = NODES) -> Generator[ControlPlane]:
     :raises NoProgramError: one of its programs cannot be had
     :raises AssertionError: one of them does not become ready, with the end of its log
     """
-    found = {name: binaries.find(name) for name in (binaries.CONTROLLER_MANAGER, binaries.SCHEDULER)}
+    found = {name: kubernetes.find(name) for name in (kubernetes.CONTROLLER_MANAGER, kubernetes.SCHEDULER)}
     manager, scheduler = ports.free_ports(2)
     with api_server(folder) as plane, ExitStack() as stack:
         for name, port, more in (
-            (binaries.CONTROLLER_MANAGER, manager, (f"--controllers={CONTROLLERS}",)),
-            (binaries.SCHEDULER, scheduler, ()),
+            (kubernetes.CONTROLLER_MANAGER, manager, (f"--controllers={CONTROLLERS}",)),
+            (kubernetes.SCHEDULER, scheduler, ()),
         ):
             works = (f"--kubeconfig={plane.kubeconfig}", "--leader-elect=false", *more)
             words = [found[name], *works, *_serves(plane.server, port)]
@@ -82,7 +82,7 @@ def api_server(folder: Path) -> Generator[ControlPlane]:
     :raises NoProgramError: one of its programs cannot be had
     :raises AssertionError: one of them does not become ready, with the end of its log
     """
-    found = {name: binaries.find(name) for name in (binaries.ETCD, binaries.API_SERVER)}
+    found = {name: kubernetes.find(name) for name in (kubernetes.ETCD, kubernetes.API_SERVER)}
     authority = Authority(folder)
     server = authority.issue("server", hosts=(HOST, "localhost"))
     accounts = authority.issue("service-accounts")
@@ -90,13 +90,13 @@ def api_server(folder: Path) -> Generator[ControlPlane]:
     plane = ControlPlane(f"https://{HOST}:{port}", folder / "kubeconfig", authority.file, server)
     plane.kubeconfig.write_text(yaml.safe_dump(_kubeconfig(plane)), encoding="utf-8")
     at = f"http://{HOST}:{store}"
-    keeps = [found[binaries.ETCD], *_etcd(folder, at, f"http://{HOST}:{peer}")]
-    serves = [found[binaries.API_SERVER], f"--etcd-servers={at}", *_api_server(folder, accounts)]
+    keeps = [found[kubernetes.ETCD], *_etcd(folder, at, f"http://{HOST}:{peer}")]
+    serves = [found[kubernetes.API_SERVER], f"--etcd-servers={at}", *_api_server(folder, accounts)]
     serves += _serves(server, port)
     with (
-        foreign_servers.running(binaries.ETCD, keeps, f"{at}/health", folder / "etcd.log"),
+        foreign_servers.running(kubernetes.ETCD, keeps, f"{at}/health", folder / "etcd.log"),
         foreign_servers.running(
-            binaries.API_SERVER, serves, f"{plane.url}/readyz", folder / "kube-apiserver.log", authority.file
+            kubernetes.API_SERVER, serves, f"{plane.url}/readyz", folder / "kube-apiserver.log", authority.file
         ),
     ):
         yield plane

@@ -17,11 +17,11 @@ from typing import Any, Final
 
 import httpx
 
-from tests.kube import binaries
+from podyard.bench.programs import kubernetes
+from podyard.bench.programs.go_programs import NoProgramError
 from tests.kube.reference import control_plane
 from tests.kube.reference.control_plane import ControlPlane
 from tests.kube.side_by_side import recorded
-from tests.support.go_programs import NoProgramError
 
 FOLDER: Final = Path(__file__).parents[1] / "data"
 DISCOVERY: Final = FOLDER / "discovery.json.gz"
@@ -72,7 +72,7 @@ def _columns(client: httpx.Client, *key: str) -> list[Json]:
 
 
 def _api_resources(plane: ControlPlane) -> list[str]:
-    command = [binaries.find(binaries.KUBECTL), f"--kubeconfig={plane.kubeconfig}", "api-resources", "-o", "wide"]
+    command = [kubernetes.find(kubernetes.KUBECTL), f"--kubeconfig={plane.kubeconfig}", "api-resources", "-o", "wide"]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
 
 

@@ -23,13 +23,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tests.kube import binaries
+from podyard.bench.programs import kubernetes
+from podyard.bench.programs.go_programs import NoProgramError
 from tests.kube.reference import control_plane
 from tests.kube.side_by_side import recorded, running, script
 from tests.kube.side_by_side.comparing import Pair, pairs
 from tests.kube.side_by_side.running import Answer, Target
 from tests.kube.side_by_side.script import ScriptError
-from tests.support.go_programs import NoProgramError
 
 DIFFERS: Final = 1
 WRONG_CALL: Final = 2
@@ -80,7 +80,7 @@ def _answers(console: Console, target: str, scripts: Sequence[script.Script]) ->
         return {one.name: kept.get(one.name, []) for one in scripts}
     found: dict[str, list[Answer]] = {}
     with _kubeconfig(target) as kubeconfig:
-        asked = Target(binaries.find(binaries.KUBECTL), kubeconfig)
+        asked = Target(kubernetes.find(kubernetes.KUBECTL), kubeconfig)
         for one in scripts:
             console.print(f"{target}: {one.name} ({one.title})", style="dim", soft_wrap=True)
             found[one.name] = running.run(one, asked)

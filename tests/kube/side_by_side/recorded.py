@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tests.kube import binaries
+from podyard.bench.programs import kubernetes
 from tests.kube.side_by_side.running import Answer
 
 FILE: Final = Path(__file__).parents[1] / "data" / "reference.json.gz"
 VERSIONS: Final = {
-    "kubectl": binaries.VERSION,
-    "control plane": binaries.VERSION,
-    "etcd": binaries.ETCD_VERSION,
+    "kubectl": kubernetes.VERSION,
+    "control plane": kubernetes.VERSION,
+    "etcd": kubernetes.ETCD_VERSION,
 }
 
 

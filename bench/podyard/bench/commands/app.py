@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from cyclopts import App, Parameter
 
 from podyard.bench.commands import measuring
+from podyard.bench.commands.compare import compare
 from podyard.bench.commands.contention import contention
 from podyard.bench.commands.growth import growth
 from podyard.bench.commands.history import history
@@ -41,6 +42,7 @@ bench = App(
     help="Measure on this machine: throughput of the services, costs of cycles, events, an agent, the Kubernetes API; "
     "conflicts, growth; kube-scheduler's own benchmarks.",
 )
+bench.command(compare)
 bench.command(contention)
 bench.command(growth)
 bench.command(history)

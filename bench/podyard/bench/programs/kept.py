@@ -1,5 +1,5 @@
-"""Where tests keep what takes long to make, under names made of its content: a change makes another name,
-never a stale hit."""
+"""Where tests and benchmarks keep what takes long to make, under names made of its content: a change makes
+another name, never a stale hit."""
 
 import contextlib
 import fcntl
@@ -28,7 +28,7 @@ def digest(*parts: str | bytes | Path) -> str:
 
 @contextlib.contextmanager
 def one_at_a_time(name: str) -> Generator[None]:
-    """Two test runs on one machine do not make the same thing at once: the second waits, then finds it."""
+    """Two runs on one machine do not make the same thing at once: the second waits, then finds it."""
     with (folder() / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

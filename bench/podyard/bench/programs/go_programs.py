@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.support import kept
+from podyard.bench.programs import kept
 
 
 class NoProgramError(Exception):

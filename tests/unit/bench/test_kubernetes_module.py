@@ -1,6 +1,6 @@
 """The module that Kubernetes' programs are built in."""
 
-from tests.kube import binaries
+from podyard.bench.programs import kubernetes
 
 RELEASED = """module k8s.io/kubernetes
 
@@ -16,7 +16,7 @@ replace (
 
 
 def test_released_modules_stand_in_for_the_folders() -> None:
-    lines = binaries.module(RELEASED).splitlines()
+    lines = kubernetes.module(RELEASED).splitlines()
     assert [line for line in lines if line.startswith("replace")] == [
         "replace k8s.io/api => k8s.io/api v0.36.2",
         "replace k8s.io/kubectl => k8s.io/kubectl v0.36.2",

@@ -4,8 +4,8 @@ each with the Go tool chain, or out of the folder that `KUBERNETES_BIN_DIR` name
 The go.mod of the module k8s.io/kubernetes points to folders that are not in the module. A module that puts
 the released modules in their place builds every program of it.
 
-    python -m tests.kube.binaries            kubectl, and where it is
-    python -m tests.kube.binaries NAME...    others
+    python -m podyard.bench.programs.kubernetes            kubectl, and where it is
+    python -m podyard.bench.programs.kubernetes NAME...    others
 """
 
 import json
@@ -13,11 +13,12 @@ import os
 import re
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from tests.support import go_programs
-from tests.support.go_programs import NoProgramError, Program
+from podyard.bench.programs import go_programs
+from podyard.bench.programs.go_programs import NoProgramError, Program
 
 MODULE: Final = "k8s.io/kubernetes"
 VERSION: Final = "v1.36.2"
@@ -75,10 +76,25 @@ def find(name: str) -> Path:
 
 def _build(program: Program, package: str, path: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="podyard-kubernetes-") as folder:
-        found = json.loads(go_programs.go(program, "mod", "download", "-json", f"{MODULE}@{VERSION}"))
-        released = Path(found["GoMod"]).read_text(encoding="utf-8")
-        Path(folder, "go.mod").write_text(module(released), encoding="utf-8")
+        write_module(program, Path(folder))
         go_programs.go(program, "build", *FLAGS, "-o", str(path), package, folder=folder)
+
+
+def write_module(program: Program, folder: Path) -> None:
+    """A go.mod with which programs of the release can be built in that folder.
+
+    :raises NoProgramError: with the reason
+    """
+    released = Path(source(program)["GoMod"]).read_text(encoding="utf-8")
+    (folder / "go.mod").write_text(module(released), encoding="utf-8")
+
+
+def source(program: Program) -> Mapping[str, str]:
+    """What Go says of the release's module, which it fetches if it is not there: `Dir`, `GoMod`, `Version`.
+
+    :raises NoProgramError: with the reason
+    """
+    return json.loads(go_programs.go(program, "mod", "download", "-json", f"{MODULE}@{VERSION}"))
 
 
 def module(released: str) -> str:
