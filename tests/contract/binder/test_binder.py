@@ -6,7 +6,7 @@ import pytest
 
 from podyard.binder.service import SERVICE
 from podyard.binder.term import Term
-from podyard.bus import Busy, Outgoing, RemoteError, RequestTimeout
+from podyard.bus import Busy, Delivery, Outgoing, RemoteError, RequestTimeout
 from podyard.proto import codec, headers, subjects
 from podyard.proto.binder_api import NumberRange
 from podyard.proto.decisions import AttemptRecord
@@ -134,22 +134,26 @@ async def test_what_the_scheduler_counted_on_is_not_filtered_again(cluster, conn
     it."""
     async with leading_term(await connect_bus("binder"), "binder-a") as term:
 
-        async def skipped(name: str, position: int, *claims: int) -> bool:
+        async def skipped(name: str, read: Delivery, *claims: int) -> bool:
             before = _skips(term)
-            decision = msgspec.structs.replace(cluster.decide(name), position=position)
+            decision = msgspec.structs.replace(
+                cluster.decide(name), position=read.sequence, read=read.sequence, read_at=read.stored_at
+            )
             ranges = tuple(NumberRange(first=number, last=number) for number in claims)
             (answer,) = (await cluster.ask(decision, outstanding=ranges)).answers
             assert answer.result == "bound"
             return _skips(term) > before
 
         await cluster.pods("e")
-        start = cluster.position  # behind the listing with which the term began
+        start = await cluster.last(subjects.object_("pods", "default", "e"))
+        # it lies behind the listing with which the term began
         assert await skipped("a", start)
         assert await skipped("b", start, 1), "claimed, and there"
         await cluster.pods("d")
         record = await cluster.last(subjects.commit(2))
-        assert await skipped("c", record.sequence), "both are seen at the second record"
-        assert not await skipped("d", cluster.position), "the third binding came later, and is not claimed"
+        assert await skipped("c", record), "both are seen at the second record"
+        last = await cluster.last(subjects.object_("pods", "default", "d"))
+        assert not await skipped("d", last), "the third binding came later, and is not claimed"
 
 
 def _skips(term: Term) -> float:
