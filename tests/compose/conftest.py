@@ -20,6 +20,8 @@ from tests.prometheus.binary import NoPrometheusError
 
 CA_BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
 PORTS: Final = ("PODYARD_NATS_PORT", "PODYARD_JAEGER_PORT", "PODYARD_OTLP_PORT", "PODYARD_PROMETHEUS_PORT")
+INSTANCES: Final = 10
+"""Of kube-api, each with a port."""
 PROJECT: Final = "podyard-test"
 CLUSTER_PROJECT: Final = "podyard-test-cluster"
 CLUSTER_FILES: Final = "docker-compose.yml:deploy/compose.cluster.yml"
@@ -60,9 +62,11 @@ def environment(docker: Engine) -> dict[str, str]:
 
 def free_ports() -> dict[str, str]:
     """For a stack beside others."""
-    first, *others = ports.free_ports(1 + len(PORTS))
+    others = ports.free_ports(len(PORTS))
+    # each port is handed out once: those of the instances lie behind the others
+    first, *_ = ports.free_ports(INSTANCES)
     of_instances = {
-        "PODYARD_KUBE_API_PORTS": f"{first}-{first + 9}",
+        "PODYARD_KUBE_API_PORTS": f"{first}-{first + INSTANCES - 1}",
         "PODYARD_KUBE_API_URL": f"https://localhost:{first}",
     }
     return {name: str(port) for name, port in zip(PORTS, others, strict=True)} | of_instances
