@@ -1,5 +1,5 @@
-"""Which messages a reader has read lately: whether another one, who names the last message that he had read,
-has read the same. Pure."""
+"""Which message a reader has read last, and which it has read lately: so it knows whether another reader, who
+names his last message, has read the same. Pure."""
 
 from array import array
 from bisect import bisect_left
@@ -10,25 +10,33 @@ KEPT: Final = 65_536
 
 
 class ReadLog:
-    """Sequences, ascending, and when the server stored them. Noting one costs O(1), a question O(log n).
+    """The messages that made one state: sequences, ascending, and when the server stored them. Noting a
+    message costs O(1), a question O(log n).
 
     A sequence alone names no message: a stream that is made again, or loses its last messages with its
     server, gives the same numbers to others. It does not give them the same times.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, remembers: bool) -> None:
+        """:param remembers: more than the last message"""
+        self.last = 0
+        """CLUSTER sequence of the last message that was read; 0: none yet."""
+        self.last_at = 0.0
+        """When the server stored that message, seconds since 1970, UTC."""
+        self._remembers = remembers
         self._sequences = array("q")
         self._times = array("d")
 
     def __len__(self) -> int:
         return len(self._sequences)
 
-    def clear(self) -> None:
-        """A listing begins: nothing that was read before says anything of what is there now."""
-        del self._sequences[:], self._times[:]
-
     def note(self, sequence: int, stored_at: float) -> None:
-        """A message was read, the last one so far."""
+        """A message was read; one that is repeated counts once."""
+        if sequence <= self.last:
+            return
+        self.last, self.last_at = sequence, stored_at
+        if not self._remembers:
+            return
         if len(self._sequences) == KEPT:
             del self._sequences[: KEPT // 2], self._times[: KEPT // 2]
         self._sequences.append(sequence)

@@ -15,6 +15,7 @@ from podyard.cluster.keys import NamespacedName
 from podyard.cluster.markers import MarkerMemory
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView, from_binding
+from podyard.cluster.read_log import ReadLog
 from podyard.objects.core import Node, Pod
 from podyard.proto import streams, subjects
 from podyard.proto.facts import Condition as FactCondition
@@ -33,7 +34,9 @@ _NOBODY: Final = Origin()
 class Tables:
     """One state of the cluster."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: ReadLog) -> None:
+        """:param read: the messages that make it"""
+        self.read = read
         self.pods: dict[NamespacedName, PodView] = {}
         """Pods whose object lives, by namespace and name."""
         self.pods_by_uid: dict[str, PodView] = {}

@@ -68,20 +68,30 @@ class ClusterView(Fold[Tables]):
     def __init__(self, *, remembers: bool = False) -> None:
         """:param remembers: what was read lately can be asked for (`has_read`)"""
         super().__init__()
-        self._tables = Tables()
-        self.read = 0
-        """CLUSTER sequence of the last message that was read, while listing or after it; 0: none yet."""
-        self.read_at = 0.0
-        """When the server stored that message, in seconds since 1970, UTC."""
-        self._read_log = ReadLog() if remembers else None
+        self._remembers = remembers
+        self._tables = Tables(ReadLog(remembers=remembers))
         self.listings = 0
         """How many listings have ended."""
         self._listed_at = 0
-        self.folded = 0
-        """CLUSTER sequence of the last message that was read, or of the last listing: what came from there to
-        `position` was not for this reader."""
 
     # Reading
+
+    @property
+    def read(self) -> int:
+        """CLUSTER sequence of the last message in what is shown; 0: none yet. A listing that is under way
+        does not count: the old state is shown."""
+        return self._tables.read.last
+
+    @property
+    def read_at(self) -> float:
+        """When the server stored that message, seconds since 1970, UTC."""
+        return self._tables.read.last_at
+
+    @property
+    def folded(self) -> int:
+        """CLUSTER sequence of the last message that was read, or of the last listing: what came from there to
+        `position` was not for this reader."""
+        return max(self._listed_at, self._tables.read.last)
 
     @property
     def pods(self) -> Mapping[NamespacedName, PodView]:
@@ -173,18 +183,15 @@ class ClusterView(Fold[Tables]):
         return self._tables.versions.get(subject, 0)
 
     def has_read(self, sequence: int, stored_at: float) -> bool:
-        """Whether that very message was read: another one may have had the same sequence before the stream
-        was made again, or lost its end. False for one that is forgotten."""
-        return self._read_log is not None and self._read_log.holds(sequence, stored_at)
+        """Whether that very message is in what is shown: another one may have had the same sequence before
+        the stream was made again, or lost its end. False for one that is forgotten."""
+        return self._tables.read.holds(sequence, stored_at)
 
     # Folding
 
     def begin_listing(self) -> None:
         """A listing begins, or begins again: deliveries go into a new state until it ends."""
-        self._listing = Tables()
-        self.read, self.read_at = 0, 0.0
-        if self._read_log is not None:
-            self._read_log.clear()
+        self._listing = Tables(ReadLog(remembers=self._remembers))
 
     def end_listing(self, position: int) -> list[Change]:
         """The listing is complete up to `position`; returns its differences from the state before, each
@@ -197,7 +204,7 @@ class ClusterView(Fold[Tables]):
         new.prune_releases()
         changes = list(relisting.differences(self._tables, new, position))
         self._tables = new
-        self.position = self._listed_at = self.folded = position
+        self.position = self._listed_at = position
         self.listings += 1
         return changes
 
@@ -207,10 +214,7 @@ class ClusterView(Fold[Tables]):
         A version that cannot be decoded counts as deleted and asks for a dead letter.
         """
         tables = self._tables if self._listing is None else self._listing
-        if delivery.sequence > self.read:
-            self.read, self.read_at = delivery.sequence, delivery.stored_at
-            if self._read_log is not None:
-                self._read_log.note(delivery.sequence, delivery.stored_at)
+        tables.read.note(delivery.sequence, delivery.stored_at)
         parts = delivery.subject.split(".")
         if parts[0] == _OBJECT:
             changes = self._apply_cluster(tables, parts, delivery)
@@ -221,7 +225,7 @@ class ClusterView(Fold[Tables]):
         if self._listing is not None:
             return []
         if delivery.sequence > self.position:
-            self.position = self.folded = delivery.sequence
+            self.position = delivery.sequence
         return changes
 
     def _apply_cluster(self, tables: Tables, parts: list[str], delivery: Delivered) -> list[Change]:

@@ -3,6 +3,7 @@
 import tracemalloc
 
 from podyard.cluster.markers import ENTRY_BYTES, MarkerMemory
+from podyard.cluster.read_log import ReadLog
 from podyard.cluster.tables import Tables
 
 
@@ -26,7 +27,7 @@ def test_more_than_fits_forgets_the_oldest() -> None:
 
 def test_a_marker_takes_no_more_than_is_said() -> None:
     """Together with the version that its keeper holds under the same key."""
-    count, tables = 20_000, Tables()
+    count, tables = 20_000, Tables(ReadLog(remembers=False))
     tracemalloc.start()
     try:
         for number in range(count):

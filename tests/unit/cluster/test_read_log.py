@@ -4,24 +4,28 @@ from podyard.cluster.read_log import KEPT, ReadLog
 
 
 def test_a_message_is_known_by_its_number_and_its_time() -> None:
-    log = ReadLog()
+    log = ReadLog(remembers=True)
     for sequence in (3, 5, 8):
         log.note(sequence, 1000.5 + sequence)
     assert [sequence for sequence in range(10) if log.holds(sequence, 1000.5 + sequence)] == [3, 5, 8]
     assert not log.holds(5, 1000.5)
 
 
-def test_a_new_listing_knows_nothing_of_what_was_read_before() -> None:
-    log = ReadLog()
-    log.note(3, 1.0)
-    log.clear()
-    assert not log.holds(3, 1.0)
-    log.note(2, 2.0)
-    assert log.holds(2, 2.0)
+def test_a_message_that_is_repeated_counts_once() -> None:
+    log = ReadLog(remembers=True)
+    for sequence in (3, 5, 3, 5):
+        log.note(sequence, float(sequence))
+    assert (len(log), log.last, log.last_at) == (2, 5, 5.0)
+
+
+def test_one_that_does_not_remember_knows_the_last_message_alone() -> None:
+    log = ReadLog(remembers=False)
+    log.note(3, 1.5)
+    assert (log.last, log.last_at, len(log), log.holds(3, 1.5)) == (3, 1.5, 0, False)
 
 
 def test_of_many_the_last_are_remembered_and_their_number_is_bounded() -> None:
-    log = ReadLog()
+    log = ReadLog(remembers=True)
     for sequence in range(1, 3 * KEPT):
         log.note(sequence, float(sequence))
         assert len(log) <= KEPT

@@ -769,3 +769,26 @@ def test_views_are_never_changed(reader: Follower) -> None:
     reader.stream.nominate("a", "u1", "n2")
     reader.news()
     assert before.facts() == told
+
+
+def test_what_was_read_belongs_to_the_state_that_is_shown() -> None:
+    """While a listing is under way decisions are made by the old state: they must not name what it has not
+    read."""
+    stream, view = WrittenStream(), ClusterView(remembers=True)
+    stream.write("pods", pod_document("a", "u1"))
+    view.begin_listing()
+    for delivery in stream.listed():
+        view.apply(delivery)
+    view.end_listing(stream.last)
+    old = stream.log[-1]
+    stream.write("pods", pod_document("b", "u2"))
+    new = stream.log[-1]
+    view.begin_listing()
+    for delivery in stream.listed():
+        view.apply(delivery)
+    assert (view.read, view.read_at) == (old.sequence, old.stored_at)
+    assert view.has_read(old.sequence, old.stored_at)
+    assert not view.has_read(new.sequence, new.stored_at)
+    view.end_listing(stream.last)
+    assert (view.read, view.read_at) == (new.sequence, new.stored_at)
+    assert view.has_read(new.sequence, new.stored_at)
