@@ -1,14 +1,22 @@
 """What a run costs: CPU seconds of processes, and messages through the NATS server."""
 
+import os
 import urllib.request
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import psutil
 
+if TYPE_CHECKING:
+    from podyard.cli.lab.lab import Lab
+
+
 VARZ_TIMEOUT_S: Final = 5.0
+SERVER: Final = "nats-server"
+CLIENT: Final = "client"
+"""The benchmark itself, among the processes."""
 
 
 class ServerCounts(msgspec.Struct, frozen=True):
@@ -38,6 +46,16 @@ def cpu_seconds(pids: Mapping[str, int]) -> dict[str, float]:
 def memory_mib(pids: Mapping[str, int]) -> dict[str, float]:
     """Resident memory of each process in MiB, by name."""
     return {name: psutil.Process(pid).memory_info().rss / 1024**2 for name, pid in pids.items()}
+
+
+def pss_mib(pids: Mapping[str, int]) -> dict[str, float]:
+    """Proportional set size of each process in MiB, by name: pages that several share count in parts."""
+    return {name: psutil.Process(pid).memory_full_info().pss / 1024**2 for name, pid in pids.items()}
+
+
+def processes(lab: "Lab") -> dict[str, int]:
+    """Processes that a benchmark accounts for, by name: the services, the NATS server and the benchmark."""
+    return {child.service: child.pid for child in lab.children} | {SERVER: lab.server.pid, CLIENT: os.getpid()}
 
 
 def difference(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:

@@ -164,12 +164,13 @@ class EmbeddedServer:
             "max_memory_store": 256 * streams.MEBIBYTE,
             "limits": batch_limits(),
         }
+        further = dict(self._settings)
         settings = {
             "max_payload": streams.MAX_PAYLOAD_BYTES,
             "log_file": str(self.store_dir / LOG_NAME),
             "logfile_size_limit": 16 * streams.MEBIBYTE,
-            "jetstream": limits,
-            **self._settings,
+            "jetstream": {**limits, **further.pop("jetstream", {})},
+            **further,
         }
         # whole or not at all: the server may be told by others to read it again
         part = self.store_dir / f"{CONFIG_NAME}.part"

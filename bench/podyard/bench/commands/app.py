@@ -1,6 +1,5 @@
 """`podyard bench`: measure throughput and costs on this machine."""
 
-import os
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import App, Parameter
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from podyard.bench.events import CoreResult
     from podyard.bench.kube import KubeResult
     from podyard.bench.storm import StormResult
-    from podyard.cli.lab.lab import Lab
 
 CURVE: Final = (500, 5000, 50_000)
 """Nodes of the clusters for which `bench cycle` shows its costs."""
@@ -409,6 +407,7 @@ async def _one_kube(
 
 
 async def _one_storm(pods: int, updates: int) -> "StormResult":
+    from podyard.bench import meters
     from podyard.bench.storm import Storm
     from podyard.bus import BusSettings, connect
     from podyard.cli.lab import plan
@@ -418,12 +417,7 @@ async def _one_storm(pods: int, updates: int) -> "StormResult":
     async with running_lab(LabOptions(services=plan.parse(STORM_SERVICES))) as lab:
         await lab.until_ready(measuring.READY_WITHIN_S)
         async with connect(BusSettings(servers=(lab.url,), name="podyard-bench", service="cli")) as bus:
-            return await Storm(bus, default_profile(), _pids(lab)).run(pods, updates)
-
-
-def _pids(lab: "Lab") -> dict[str, int]:
-    """All processes that a benchmark accounts for, by name."""
-    return {child.service: child.pid for child in lab.children} | {"nats-server": lab.server.pid, "client": os.getpid()}
+            return await Storm(bus, default_profile(), meters.processes(lab)).run(pods, updates)
 
 
 def _measure(nodes: int, pods: int, data: str, services: str) -> "BasicResult":
@@ -432,6 +426,7 @@ def _measure(nodes: int, pods: int, data: str, services: str) -> "BasicResult":
 
 async def _one(nodes: int, pods: int, data: str, services: str) -> "BasicResult":
     from podyard.bench import basic as measured
+    from podyard.bench import meters
     from podyard.bus import BusSettings, connect
     from podyard.cli.lab import plan
     from podyard.cli.lab.lab import LabOptions, running_lab
@@ -446,4 +441,4 @@ async def _one(nodes: int, pods: int, data: str, services: str) -> "BasicResult"
     async with running_lab(options) as lab:
         await lab.until_ready(measuring.READY_WITHIN_S)
         async with connect(BusSettings(servers=(lab.url,), name="podyard-bench", service="cli")) as bus:
-            return await measured.run(bus, _pids(lab), monitor, nodes, pods)
+            return await measured.run(bus, meters.processes(lab), monitor, nodes, pods)

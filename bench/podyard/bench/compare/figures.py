@@ -1,14 +1,12 @@
 """What one run was found to be, the same of both sides."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from podyard.bench.machine import Commit, Machine
-
-SHORT_S: Final = 5.0
-"""A run whose measured part is shorter has too few samples of a second for their mean to count."""
+from podyard.bench.scheduler_perf.figures import LONG_ENOUGH_S
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +47,13 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def short(self) -> bool:
         """Whether it ended before its samples could count."""
-        return self.seconds < SHORT_S or self.pods_per_second is None
+        return self.seconds < LONG_ENOUGH_S or self.pods_per_second is None
+
+    def notes(self) -> list[str]:
+        """What is to be known of the run by them."""
+        if self.seconds < LONG_ENOUGH_S:
+            return [f"the measured part lasted less than {LONG_ENOUGH_S:g} s"]
+        return []
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):

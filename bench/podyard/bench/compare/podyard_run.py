@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from podyard.bench.compare.figures import SHORT_S, Figures
+from podyard.bench.compare.figures import Figures
 from podyard.bench.compare.outcome import Outcome, RunError
 from podyard.bench.compare.rows import Row
 from podyard.bench.compare.sides import Side
@@ -92,7 +92,7 @@ def read(written: bytes) -> Outcome:
         reaction_p50_ms=said.reaction.p50_ms if said.reaction else None,
         reaction_p99_ms=said.reaction.p99_ms if said.reaction else None,
     )
-    notes = [f"the measured part lasted less than {SHORT_S:g} s"] if figures.seconds < SHORT_S else []
+    notes = figures.notes()
     if said.checked:
         notes.append(f"of what was left: {said.checked}")
     return Outcome(figures, {}, notes, whole)

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from podyard.bench.compare import data_items, reference_changes, reference_log, sampling
 from podyard.bench.compare.data_items import DataItemsError
-from podyard.bench.compare.figures import SHORT_S, Figures
+from podyard.bench.compare.figures import Figures
 from podyard.bench.compare.outcome import Outcome, RunError
 from podyard.bench.compare.reference_changes import Changes, ChangesError
 from podyard.bench.compare.reference_log import Bound, Course, ReferenceLogError
@@ -100,7 +100,7 @@ def run(programs: Programs, released: Path, prepared: Prepared, row: Row, log: P
         raise RunError(f"{row.full_name}: {error}. Its log: {log}\n{tail(told.lines)}") from error
     log.unlink()
     figures = figures_of(measured, course, samples, changes.events)
-    return Outcome(figures, versions(programs), notes_of(figures), {"measured": measured})
+    return Outcome(figures, versions(programs), figures.notes(), {"measured": measured})
 
 
 def tail(told: Sequence[tuple[float, str]]) -> str:
@@ -163,13 +163,6 @@ def figures_of(
 
 def _lines(file: Path) -> list[str]:
     return file.read_text(encoding="utf-8", errors="replace").splitlines() if file.exists() else []
-
-
-def notes_of(figures: Figures) -> list[str]:
-    """What is to be known of a run. Pure."""
-    if figures.seconds < SHORT_S:
-        return [f"the measured part lasted less than {SHORT_S:g} s"]
-    return []
 
 
 def versions(programs: Programs) -> dict[str, str]:

@@ -150,7 +150,8 @@ class Cluster:
         ]
         done = 0
         for key in keys:
-            self.pods.get(key.namespace, {}).pop(key.name, None) if key.resource == PODS else None
+            if key.resource == PODS:
+                self.pods.get(key.namespace, {}).pop(key.name, None)
         for key, result in zip(keys, await writes.carry_out(self._bus, plans, AUTHOR), strict=True):
             if isinstance(result, ObjectMissing):
                 continue

@@ -3,6 +3,7 @@
 Source of what each does: kubernetes v1.36.2, test/integration/scheduler_perf/executor.go.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
@@ -50,7 +51,6 @@ ATTEMPTED_WITHIN_S: Final = 600.0
 LISTED: Final = 10_000
 REQUEST_WITHIN_S: Final = 10.0
 CHURN_MS: Final = 500
-CHURN_LOOK_S: Final = 0.005
 NOT_ATTEMPTED: Final = "activeQ"
 RESIZE: Final = "resize"
 IN_FLIGHT: Final = "inFlight"
@@ -381,8 +381,7 @@ class Executor:
     async def _commits_bring(self, done: Callable[[], bool], wanted: Wanted, count: int) -> None:
         def told() -> bool:
             if self._before is not None:
-                bound = sum(one.count for one in self._follower.noted)
-                self._tell(self._step, self._steps, f"{bound:,} pods bound")
+                self._tell(self._step, self._steps, f"{self._follower.noted_pods:,} pods bound")
             return done()
 
         if not await self._follower.until(told, STALLED_AFTER_S):
@@ -425,8 +424,7 @@ class Executor:
     async def _begin(self, wanted: Wanted) -> None:
         if self._before is not None:
             raise InputError(f"{self._case.name}: two parts that are measured overlap")
-        self._follower.noted = []
-        self._follower.measured = wanted
+        self._follower.note(wanted)
         self._events = []
         told = await self._meters.told()
         server, stored = await self._meters.server()
@@ -499,8 +497,7 @@ class _Ticker:
             # as Go's ticker: what was missed is left out
             self._next_at = max(self._next_at + self._interval, time.monotonic())
             return
-        while sum(one.count for one in self._follower.noted) < self._next_pods:  # noqa: ASYNC110  # commits come by themselves
-            await anyio.sleep(CHURN_LOOK_S)
+        await self._follower.until(lambda: self._follower.noted_pods >= self._next_pods, math.inf)
         self._next_pods += self._pods
 
 

@@ -5,12 +5,10 @@ from typing import Final, NamedTuple
 
 import anyio
 
+from podyard.bench.commits import CommitReader
 from podyard.bench.scheduler_perf.figures import Bound
-from podyard.bus import Bus, Delivery, WatchSpec
-from podyard.proto import codec, streams, subjects
+from podyard.bus import Bus
 from podyard.proto.placement import CommitRecord
-
-SUBJECTS: Final = (subjects.ALL_COMMITS,)
 
 
 class Place(NamedTuple):
@@ -51,18 +49,22 @@ class Follower:
         self.measured: Wanted | None = None
         """Whose bindings are noted in `noted`; None: nobody's."""
         self.noted: list[Bound] = []
-        self._last_n = 0
+        self.noted_pods = 0
+        """In all of `noted`."""
         self._came = anyio.Event()
-        spec = WatchSpec(stream=streams.CLUSTER.name, list_subjects=SUBJECTS, follow_subjects=SUBJECTS)
-        self.run: Final = bus.watch(spec, self).run
+        """Set by the next commit, which makes another."""
+        self.run: Final = CommitReader(bus, self._committed).run
+
+    def note(self, wanted: Wanted) -> None:
+        """Bindings of these pods are noted from now on."""
+        self.measured, self.noted, self.noted_pods = wanted, [], 0
 
     async def until(self, done: Callable[[], bool], stalled_after_s: float) -> bool:
-        """Wait until something is the case that commits bring about.
+        """Wait until something is the case that commits bring about. Several may wait.
 
         :return: False: there was no commit for so many seconds
         """
         while not done():
-            self._came = anyio.Event()
             with anyio.move_on_after(stalled_after_s) as limit:
                 await self._came.wait()
             if limit.cancelled_caught:
@@ -75,11 +77,7 @@ class Follower:
             return sum(self.in_namespace.get(one, 0) for one in wanted.namespaces)
         return sum(wanted.has(one.namespace, one.labels) for one in self.live.values())
 
-    def deliver(self, delivery: Delivery) -> None:
-        record = codec.decode(CommitRecord, delivery.payload)
-        if record.n <= self._last_n:
-            return
-        self._last_n = record.n
+    def _committed(self, record: CommitRecord, at: float) -> None:
         self.commits += 1
         measured, matching = self.measured, 0
         for one in record.bindings:
@@ -96,15 +94,9 @@ class Follower:
                 self.nodes.pop((gone.namespace, gone.name), None)
         self.released += len(record.releases)
         if record.bindings:
-            self.last_commit_at = delivery.stored_at
+            self.last_commit_at = at
         if matching:
-            self.noted.append(Bound(delivery.stored_at, matching))
-        self._came.set()
-
-    def listing(self, target: int, reason: str) -> None: ...
-
-    def synced(self, position: int) -> None: ...
-
-    def advanced(self, position: int) -> None: ...
-
-    def contact(self, fresh: bool) -> None: ...
+            self.noted.append(Bound(at, matching))
+            self.noted_pods += matching
+        came, self._came = self._came, anyio.Event()
+        came.set()

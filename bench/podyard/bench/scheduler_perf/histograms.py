@@ -1,21 +1,18 @@
 """Histograms and counters of services, read from their /metrics: what was added between two looks."""
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 import httpx
 
 from podyard.bench.scheduler_perf import figures
 from podyard.bench.scheduler_perf.figures import Times
+from podyard.cli.top import figures as top
+from podyard.cli.top.figures import CONFLICTS
 
 ATTEMPT: Final = "scheduler_scheduling_attempt_duration_seconds"
 END_TO_END: Final = "scheduler_pod_scheduling_sli_duration_seconds"
-CONFLICTS: Final = "podyard_scheduler_bind_conflicts_total"
-NAMES: Final = (ATTEMPT, END_TO_END, CONFLICTS)
 WITHIN_S: Final = 5.0
-SAMPLE: Final = re.compile(r"^(\w+?)(_bucket|_sum)?(?:{(.*)})? (\S+)", re.MULTILINE)
-LABEL: Final = re.compile(r'(\w+)="([^"]*)"')
 
 
 class Look(NamedTuple):
@@ -30,21 +27,27 @@ def parse(texts: Iterable[str]) -> Look:
     """Of Prometheus' text format, of several processes. Attempts are those that placed a pod."""
     look = Look({}, {}, {})
     for text in texts:
-        for name, part, labels, value in SAMPLE.findall(text):
-            if name not in NAMES:
-                continue
-            said = dict(LABEL.findall(labels))
-            if name == ATTEMPT and said.get("result", "scheduled") != "scheduled":
-                continue
-            if part == "_bucket":
-                of_name = look.buckets.setdefault(name, {})
-                bound = float(said["le"])
-                of_name[bound] = of_name.get(bound, 0.0) + float(value)
-            elif part == "_sum":
-                look.sums[name] = look.sums.get(name, 0.0) + float(value)
-            else:
-                look.counters[name] = look.counters.get(name, 0.0) + float(value)
+        samples = top.parse(text, buckets=True)
+        for name in (ATTEMPT, END_TO_END):
+            _add(look, name, samples)
+        look.counters[CONFLICTS] = look.counters.get(CONFLICTS, 0.0) + sum(samples.get(CONFLICTS, {}).values())
     return look
+
+
+def _add(look: Look, name: str, samples: Mapping[str, Mapping[top.Labels, float]]) -> None:
+    """One histogram of one process."""
+    buckets = look.buckets.setdefault(name, {})
+    for labels, value in samples.get(f"{name}_bucket", {}).items():
+        said = dict(labels)
+        if _counts(name, said):
+            bound = float(said["le"])
+            buckets[bound] = buckets.get(bound, 0.0) + value
+    total = sum(value for labels, value in samples.get(f"{name}_sum", {}).items() if _counts(name, dict(labels)))
+    look.sums[name] = look.sums.get(name, 0.0) + total
+
+
+def _counts(name: str, labels: Mapping[str, str]) -> bool:
+    return name != ATTEMPT or labels.get("result", "scheduled") == "scheduled"
 
 
 def between(before: Look, after: Look, name: str) -> Times | None:

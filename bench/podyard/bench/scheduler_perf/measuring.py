@@ -1,8 +1,6 @@
 """Meters around the part that is measured."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Final
 
 import anyio
 import msgspec
@@ -12,8 +10,6 @@ from podyard.bench.scheduler_perf import histograms
 from podyard.bench.scheduler_perf.histograms import Look
 from podyard.bus import Bus
 from podyard.proto import streams
-
-CLIENT: Final = "client"
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -58,12 +54,4 @@ class Meters:
 
     def memory(self) -> dict[str, float]:
         """MiB by process; pages that several share count in parts."""
-        return {name: pss_mib(pid) for name, pid in self.pids.items()}
-
-
-def pss_mib(pid: int) -> float:
-    """Proportional set size of a process. Source: Linux, Documentation/filesystems/proc.rst, smaps_rollup."""
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
-        if line.startswith("Pss:"):
-            return int(line.split()[1]) / 1024
-    return 0.0
+        return meters.pss_mib(self.pids)

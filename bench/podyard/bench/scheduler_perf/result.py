@@ -6,10 +6,10 @@ import msgspec
 
 from podyard.bench import meters
 from podyard.bench.machine import Commit, Machine
+from podyard.bench.meters import CLIENT
 from podyard.bench.scheduler_perf import figures, histograms
 from podyard.bench.scheduler_perf.executing import Measured
 from podyard.bench.scheduler_perf.figures import LONG_ENOUGH_S, Throughput, Times
-from podyard.bench.scheduler_perf.measuring import CLIENT
 
 
 class Churned(msgspec.Struct, frozen=True, kw_only=True):

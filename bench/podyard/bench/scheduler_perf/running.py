@@ -9,20 +9,18 @@ from typing import Any, Final, Literal, TypeAlias
 import anyio
 import msgspec
 
-from podyard.bench import end_state, history, machine
+from podyard.bench import end_state, history, machine, meters
 from podyard.bench.scheduler_perf import gates, result
 from podyard.bench.scheduler_perf.config import Case, Churn, Step, Workload
 from podyard.bench.scheduler_perf.documents import Files
 from podyard.bench.scheduler_perf.executing import Executor, Measured, Tell
 from podyard.bench.scheduler_perf.following import Follower
-from podyard.bench.scheduler_perf.measuring import CLIENT, Meters
+from podyard.bench.scheduler_perf.measuring import Meters
 from podyard.bench.scheduler_perf.result import Result, Setting
 from podyard.bus import Bus, BusSettings, connect
-from podyard.bus.embedded import batch_limits, store_limit_bytes
 from podyard.cli.lab import plan
 from podyard.cli.lab.lab import Lab, LabOptions, running_lab
 from podyard.plugins.defaults import default_profile
-from podyard.proto import streams
 from podyard.runtime import clock, ports
 from podyard.shell.snapshot import snapshot
 
@@ -76,7 +74,7 @@ class Run:
             services=plan.parse(STACKS[self._options.stack]),
             data_dir=self._options.data,
             scheduler_config=str(self._directory / path) if path else "",
-            server_settings={"http": f"127.0.0.1:{monitor}", **self._jetstream()},
+            server_settings={"http": f"127.0.0.1:{monitor}", **self._synchronous()},
             environment={"PODYARD_CORE_DUMPS": "true"},  # memory is measured, which a process must allow
         )
         async with running_lab(options) as lab:
@@ -87,15 +85,14 @@ class Run:
 
     async def _on(self, bus: Bus, lab: Lab, monitor: int) -> list[Result]:
         follower = Follower(bus)
-        pids = {child.service: child.pid for child in lab.children}
-        pids |= {"nats-server": lab.server.pid, CLIENT: os.getpid()}
-        meters = Meters(bus, pids, monitor, [child.http for child in lab.children])
+        places = [child.http for child in lab.children]
+        measured = Meters(bus, meters.processes(lab), monitor, places)
         executor = Executor(
             bus,
             self._case,
             Files(self._directory),
             follower,
-            meters,
+            measured,
             equal_churn=self._options.equal_churn,
             tell=self._tell,
         )
@@ -152,8 +149,5 @@ class Run:
             commit=commit,
         )
 
-    def _jetstream(self) -> dict[str, Any]:
-        if not self._options.synchronous:
-            return {}
-        stores = {"max_file_store": store_limit_bytes(), "max_memory_store": 256 * streams.MEBIBYTE}
-        return {"jetstream": {**stores, "limits": batch_limits(), "sync_interval": "always"}}
+    def _synchronous(self) -> dict[str, Any]:
+        return {"jetstream": {"sync_interval": "always"}} if self._options.synchronous else {}

@@ -120,14 +120,14 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """None: no leader answered."""
 
 
-def parse(text: str) -> dict[str, dict[Labels, float]]:
-    """Samples by name and labels, of Prometheus' text format; of histograms sum and count, not the buckets,
-    which are most of what services tell.
+def parse(text: str, *, buckets: bool = False) -> dict[str, dict[Labels, float]]:
+    """Samples by name and labels, of Prometheus' text format.
 
+    :param buckets: those of histograms, too: they are most of what services tell
     :raises ValueError: if it is none
     """
     found: dict[str, dict[Labels, float]] = {}
-    lines = [line for line in text.splitlines(keepends=True) if "_bucket{" not in line]
+    lines = [line for line in text.splitlines(keepends=True) if buckets or "_bucket{" not in line]
     for family in text_string_to_metric_families("".join(lines)):
         for sample in family.samples:
             found.setdefault(sample.name, {})[tuple(sorted(sample.labels.items()))] = sample.value
