@@ -31,7 +31,7 @@ MIGRATED: Final = "storage.alpha.kubernetes.io/migrated-plugins"
 
 
 class Claimed(NamedTuple):
-    """A pod with its volume and the claim that binds them."""
+    """A claim and the volume that it names, both of one pod."""
 
     claim: Document
     volume: Document

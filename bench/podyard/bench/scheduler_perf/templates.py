@@ -18,10 +18,6 @@ FIELDS: Final = ("Index", "Count")
 MOST_NESTED: Final = 32
 
 
-def _float(function: Callable[..., float]) -> Callable[..., Value]:
-    return function
-
-
 def _int(function: Callable[..., float]) -> Callable[..., Value]:
     return lambda *numbers: int(function(*numbers))
 
@@ -47,14 +43,14 @@ def _quotient(one: Value, other: Value) -> float:
 
 
 FUNCTIONS: Final[Mapping[str, tuple[Callable[..., Value], int | None]]] = {
-    "AddFloat": (_float(_sum), None),
+    "AddFloat": (_sum, None),
     "AddInt": (_int(_sum), None),
-    "DivideFloat": (_float(_quotient), 2),
+    "DivideFloat": (_quotient, 2),
     "DivideInt": (_int(_quotient), 2),
     "Mod": (_int(_mod), 2),
-    "MultiplyFloat": (_float(_product), None),
+    "MultiplyFloat": (_product, None),
     "MultiplyInt": (_int(_product), None),
-    "SubtractFloat": (_float(_less), 2),
+    "SubtractFloat": (_less, 2),
     "SubtractInt": (_int(_less), 2),
 }
 """By name, with how many arguments they take; None: any number."""
