@@ -88,6 +88,10 @@ def test_times_are_those_of_the_measured_part_alone():
     assert (found.count, found.mean_ms, found.p50_ms) == (20, 25.0, 50.0)
 
 
+def test_attempts_that_placed_no_pod_are_not_among_them():
+    assert look(10, 12, 1.0, 0).buckets[histograms.ATTEMPT] == {0.1: 10.0, float("inf"): 12.0}
+
+
 def reading(cpu: float, stored: int, told: histograms.Look, created: int, rounds: int) -> Reading:
     used = {"scheduler": cpu, "client": cpu / 2}
     return Reading(used, ServerCounts(stored, 2 * stored), stored, told, 0, 0, created, 0, rounds)

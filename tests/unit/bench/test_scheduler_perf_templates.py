@@ -16,7 +16,7 @@ from podyard.bench.scheduler_perf.config import (
 )
 from podyard.bench.scheduler_perf.documents import Files
 from podyard.bench.scheduler_perf.moulds import INDEX, NAME, UID, Admitter, Names
-from podyard.bench.scheduler_perf.templates import Template
+from podyard.bench.scheduler_perf.templates import MOST_NESTED, Template
 from podyard.cli.errors import InputError
 from podyard.objects.decoding import document as decoded
 from podyard.proto import codec
@@ -77,6 +77,15 @@ def test_braces_that_do_not_end_and_division_by_zero_are_refused():
         Template("t.yaml", "a {{ .Index")
     with pytest.raises(InputError, match=r"t\.yaml:1: DivideInt"):
         Template("t.yaml", "{{ DivideInt 1 .Index }}").render(0, 1)
+
+
+def test_calls_may_be_nested_so_deep_and_no_deeper():
+    def nested(depth: int) -> str:
+        return "{{" + "AddInt 1 (" * depth + "AddInt 1 1" + ")" * depth + "}}"
+
+    assert Template("f.yaml", nested(MOST_NESTED)).render(0, 1) == str(MOST_NESTED + 2)
+    with pytest.raises(InputError, match="not understood"):
+        Template("f.yaml", nested(MOST_NESTED + 1))
 
 
 def test_a_template_without_braces_does_not_vary():
