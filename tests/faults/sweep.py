@@ -30,6 +30,8 @@ BAD: Final = "bad-0"
 
 ANSWERED_S: Final = 10.0
 GONE_S: Final = 120.0
+MADE_S: Final = 30.0
+"""Within so long controllers see that what they make objects for is gone."""
 STARTED_S: Final = 90.0
 TIMES: Final = {**SHORT, "PODYARD_NODE_AGENT_STOP_DELAY_S": "0.05"}
 GOOD_NODE: Final = "good"
@@ -54,14 +56,13 @@ class Stored:
         self.objects: set[str] = set()
         self._changed = anyio.Event()
 
-    async def only(self, wanted: Iterable[str], within_s: float) -> None:
-        """Wait until nothing but these is there."""
+    async def more_than(self, wanted: Iterable[str], within_s: float) -> list[str]:
+        """What else is there; waited is until that is nothing."""
         kept = set(wanted)
         with anyio.move_on_after(within_s):
             while self.objects - kept:
                 await self._changed.wait()
-        left = sorted(self.objects - kept)
-        assert not left, f"{len(left)} objects cannot be deleted: {left[:20]}"
+        return sorted(self.objects - kept)
 
     def listing(self, target: int, reason: str) -> None: ...
 
@@ -143,10 +144,15 @@ class Sweep:
                 self.here.bus.send(one.subject, one.payload)
 
     async def clear(self) -> None:
-        """Delete whatever bad is stored; it goes."""
+        """Delete whatever bad is stored; it goes. What controllers have made of it meanwhile, such as the
+        claims of a StatefulSet, which outlive it, is deleted when nothing is left that makes more."""
         left = sorted(self.stored.objects - self.before)
-        await objects_client.delete(self.here.bus, [reference(one) for one in left], grace_period_s=0, timeout_s=GONE_S)
-        await self.stored.only(self.before, GONE_S)
+        for within_s in (MADE_S, GONE_S):
+            await objects_client.delete(
+                self.here.bus, [reference(one) for one in left], grace_period_s=0, timeout_s=GONE_S
+            )
+            left = await self.stored.more_than(self.before, within_s)
+        assert not left, f"{len(left)} objects cannot be deleted: {left[:20]}"
 
     async def restarted(self) -> None:
         """Kill all services: those that come after them read everything that is stored."""
@@ -196,7 +202,9 @@ async def sweeping(
         await here.join(node(GOOD_NODE, cpu="1000", labels={GOOD_NODE: "yes"}))
         found = Sweep(here, stored)
         await found.goes_on(["nothing"])
-        await stored.only([one for one in stored.objects if not one.startswith("cluster.pods.")], GONE_S)
+        assert not await stored.more_than(
+            [one for one in stored.objects if not one.startswith("cluster.pods.")], GONE_S
+        )
         found.before = set(stored.objects)
         yield found
         tasks.cancel_scope.cancel()

@@ -37,6 +37,8 @@ docs/rules.md, killed-server-brings-back), and where they are kept:
   until then what was true before. What is followed lies behind P, or is looked at alike: the server may be
   killed between the two. One of several servers may be behind P itself, and still have the version before
   the one that lives: a listing that passed over anything is not complete before it has got to P (`_reached`).
+- A consumer that is full (`feed`) is followed by one from the next sequence on, of whose stream is looked at
+  as of any other's.
 - List again: on a gap, on a consumer that is gone (also because the stream was deleted and made again, or the
   server lost it), on a stream sequence that went backwards, after half of a marker's life without contact (a
   marker may have expired unseen), and when the reader asks for it.
@@ -197,6 +199,8 @@ class Watch:
         self._behind = (0, 0.0)
         """The last sequence, below the goal, that heartbeats name, and since when."""
         self._rounds = 0
+        self._is_full = False
+        """The consumer sends nothing more."""
 
     def relist(self, reason: str) -> None:
         """List again soon; for a reader that found its view wrong."""
@@ -250,11 +254,11 @@ class Watch:
         listed = self.spec.list_subjects if len(self.spec.list_subjects) == 1 else EVERYTHING
         self._trusts_count = not any(wildcard in listed[0] for wildcard in "*>")
         self._behind = (0, 0.0)
-        problem = await self._consume(listed, 0)
+        problem = await self._consume_all(listed, 0)
         if self._state is not State.LISTED:
             return problem or self._problem
         self._go(State.JOINING)
-        return await self._consume(self.spec.follow_subjects, (self._listed_to or self._target) + 1)
+        return await self._consume_all(self.spec.follow_subjects, (self._listed_to or self._target) + 1)
 
     async def _newest_census(self) -> census.Living | None:
         """What lived in the stream, if anybody has said so. One that cannot be read says nothing. One of a
@@ -282,9 +286,20 @@ class Watch:
             )
         return reason
 
+    async def _consume_all(self, subjects: tuple[str, ...], start: int) -> str:
+        """Read by one consumer after the other until one breaks (returns why) or the listing is complete
+        (returns "")."""
+        while True:
+            reason = await self._consume(subjects, start)
+            if reason or self._state not in (State.LISTING, State.FOLLOWING):
+                return reason
+            start = self._passed + 1
+            self._go(State.OPENING if self._state is State.LISTING else State.JOINING)
+
     async def _consume(self, subjects: tuple[str, ...], start: int) -> str:
-        """Read by one consumer until it breaks (returns why) or, if another one follows, until the listing is
-        complete (returns "")."""
+        """Read by one consumer until it breaks (returns why), or is full, or the listing is complete (both
+        return "")."""
+        self._is_full = False
         lists = self._state is State.OPENING
         heartbeat_s = min(LISTING_HEARTBEAT_S, self.spec.heartbeat_s) if lists else self.spec.heartbeat_s
         feed = Feed(self._link, self.spec.stream, heartbeat_s, self)
@@ -299,7 +314,7 @@ class Watch:
                 self._raise_failure()
                 if self._state is State.BROKEN:
                     return self._problem
-                if self._state is State.LISTED:
+                if self._state is State.LISTED or self._is_full:
                     return ""
                 if self._state is State.LISTING and self._is_at_goal:
                     await self._confirm()
@@ -315,7 +330,7 @@ class Watch:
             self._go(State.FOLLOWING)
         elif self._state is State.OPENING:
             self._go(State.LISTING)
-            if pending == 0 or self._is_counted_out:
+            if self._is_counted_out or (pending == 0 and self._reached(self._got_to)):
                 self._complete()
 
     async def _confirm(self) -> None:
@@ -459,6 +474,13 @@ class Watch:
     def on_stalled(self) -> None:
         """The feed waits for this side."""
         self._heard()
+
+    def on_full(self) -> None:
+        """The feed takes nothing more."""
+        if not self._ignoring():
+            self._heard()
+            self._is_full = True
+            self._wake.set()
 
     def on_broken(self, reason: str) -> None:
         """The feed lost messages."""

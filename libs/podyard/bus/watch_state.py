@@ -2,7 +2,9 @@
 
         ┌─────────┐ it is made  ┌─────────┐ complete ┌────────┐ another  ┌─────────┐ it is the   ┌───────────┐
 IDLE ──>│ OPENING │────────────>│ LISTING │─────────>│ LISTED │─────────>│ JOINING │────────────>│ FOLLOWING │
- ^      └─────────┘             └─────────┘          └────────┘ consumer └─────────┘  stream's   └───────────┘
+ ^      │         │<────────────│         │          └────────┘ consumer │         │  stream's   │           │
+ │      └─────────┘ it is full  └─────────┘                              │         │<────────────│           │
+ │                                                                       └─────────┘ it is full  └───────────┘
  │
  └── BROKEN <── from each of these, when something is missing; IDLE, too, when the reading ends with an error
 """
@@ -18,7 +20,7 @@ class State(Enum):
     IDLE = auto()
     """Nothing is read: before the first reading, and between two."""
     OPENING = auto()
-    """A consumer is made that lists."""
+    """A consumer is made that lists, the first or the next."""
     LISTING = auto()
     """More is to come before all is listed. Whether the consumer is one of this stream, or of one that was
     made again, is known before the listing is called complete."""
@@ -38,10 +40,10 @@ _ENDS: Final = frozenset({State.BROKEN, State.IDLE})
 NEXT: Final[Mapping[State, frozenset[State]]] = {
     State.IDLE: frozenset({State.OPENING}),
     State.OPENING: _ENDS | {State.LISTING},
-    State.LISTING: _ENDS | {State.LISTED},
+    State.LISTING: _ENDS | {State.LISTED, State.OPENING},
     State.LISTED: _ENDS | {State.JOINING},
     State.JOINING: _ENDS | {State.FOLLOWING},
-    State.FOLLOWING: _ENDS,
+    State.FOLLOWING: _ENDS | {State.JOINING},
     State.BROKEN: frozenset({State.IDLE}),
 }
 """Where a watch may go from each state."""

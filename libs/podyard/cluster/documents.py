@@ -23,15 +23,14 @@ from podyard.cluster.markers import MarkerMemory
 from podyard.objects.errors import ObjectError, UnknownKindError
 from podyard.objects.extensions import CustomResourceDefinition
 from podyard.objects.kinds import KEPT_KINDS, CustomObject, StoredObject, kind_of_resource
-from podyard.proto import codec, subjects
+from podyard.proto import codec, placement_reading, subjects
 from podyard.proto.codec import MessageError
-from podyard.proto.placement import CommitRecord, Fence, Placement, Tombstone
+from podyard.proto.placement import CommitRecord, Fence, Tombstone
 
 _COMMITS: Final = subjects.ALL_COMMITS.removesuffix(">")
 _BINDINGS: Final = subjects.ALL_BINDINGS.removesuffix(">")
 
 _decode_commit = codec.decoder(CommitRecord).decode
-_decode_placement = codec.decoder(Placement).decode
 _decode_fence = codec.decoder(Fence).decode
 
 
@@ -241,7 +240,7 @@ class DocumentView(Fold[_Documents]):
         elif subject == subjects.FENCE:
             self._follows(state, _decode_fence(delivery.payload).n, within=0)
         elif subject.startswith(_BINDINGS):
-            placed = _decode_placement(delivery.payload)
+            placed = placement_reading.decode(subject, delivery.payload)
             if isinstance(placed, Tombstone):
                 nodes_of.pop(placed.uid, None)
             else:

@@ -4,7 +4,7 @@ A shell feeds it: `begin_listing`, any number of `apply`, `end_listing`, then `a
 messages come. Until a listing ends, readers see the state before it.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -19,11 +19,11 @@ from podyard.cluster.read_log import ReadLog
 from podyard.cluster.tables import DOCUMENTED, QuotaKey, Tables
 from podyard.objects import decoding
 from podyard.objects.errors import ObjectError
-from podyard.proto import codec, subjects
+from podyard.proto import codec, placement_reading, subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import NodeLifeFact, NodeStatusFact, Nomination, PodStatusFact, QuotaUsageFact
-from podyard.proto.placement import BoundPod, CommitRecord, Fence, Placement, Release, Tombstone, entry_of, release_of
+from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence, Release, Tombstone, entry_of, release_of
 from podyard.proto.traces import is_sampled
 
 _Key = TypeVar("_Key")
@@ -56,7 +56,6 @@ MOST_REASON: Final = 500
 _decode_event = codec.decoder(ClusterEvent).decode
 _decode_commit = codec.decoder(CommitRecord).decode
 _decode_fence = codec.decoder(Fence).decode
-_decode_placement = codec.decoder(Placement).decode
 
 
 class ClusterView(Fold[Tables]):
@@ -324,7 +323,7 @@ class ClusterView(Fold[Tables]):
         if tables.unreadable:
             tables.unreadable.pop(subject, None)
         try:
-            fact = _decoder_of(subject)(delivery.payload)
+            fact = _placement(subject, delivery.payload)
         except MessageError as error:
             self._bury(tables, delivery, error)
             if self._listing is None:
@@ -418,7 +417,7 @@ def _remove(tables: Tables, resource: str, key: NamespacedName, origin: Origin, 
     return tables.remove_other(resource, key, origin, gap)
 
 
-def _decoder_of(subject: str) -> Callable[[bytes], Any]:
-    if subject == subjects.FENCE:
-        return _decode_fence
-    return _decode_commit if subject.startswith(_COMMITS) else _decode_placement
+def _placement(subject: str, payload: bytes) -> CommitRecord | Fence | Binding | Tombstone:
+    if subject.startswith(_COMMITS):
+        return _decode_commit(payload)
+    return _decode_fence(payload) if subject == subjects.FENCE else placement_reading.decode(subject, payload)

@@ -18,7 +18,7 @@ from podyard.objects.api_types import definition_of
 from podyard.objects.core import PersistentVolumeClaim, Service
 from podyard.objects.decoding import convert, view
 from podyard.objects.defaults import fill_defaults
-from podyard.objects.documents import Document, child, copy, copy_without_nulls, fill, is_mapping, mapping, strip_nulls
+from podyard.objects.documents import Document, child, copy, copy_without_nulls, is_mapping, mapping, strip_nulls
 from podyard.objects.errors import AdmissionError, FieldFault, ObjectError, QuantityError
 from podyard.objects.faults import Faults, cut
 from podyard.objects.kind_validation import check_kind, check_metadata
@@ -273,7 +273,8 @@ def _create_metadata(
     meta = child(document, "metadata")
     _drop(document, _NOT_FOR_CREATORS)
     if kind.namespaced and not kind.custom:
-        fill(meta, namespace=DEFAULT_NAMESPACE)
+        if meta.get("namespace") in ("", None):
+            meta["namespace"] = DEFAULT_NAMESPACE
     elif not kind.custom:
         meta.pop("namespace", None)
     if not meta.get("name") and meta.get("generateName"):

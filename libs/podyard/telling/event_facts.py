@@ -2,18 +2,18 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from podyard.objects import decoding
 from podyard.objects.errors import ObjectError
 from podyard.objects.pod import Pod
-from podyard.proto import codec, streams, subjects
+from podyard.proto import codec, placement_reading, streams, subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import NodeStatusFact, PodStatusFact
 from podyard.proto.operations import K8sEvent
-from podyard.proto.placement import Binding, Placement, Tombstone
+from podyard.proto.placement import Binding, Tombstone
 from podyard.telling import events
 
 
@@ -150,7 +150,7 @@ class EventFacts:
         self._nodes[fact.node] = stored_at, fact
 
     def _placement(self, subject: str, payload: bytes, stored_at: float) -> None:
-        placement: Any = codec.decoder(Placement).decode(payload)
+        placement = placement_reading.decode(subject, payload)
         self._pod(placement.uid, stored_at).placement = placement
 
     def _attempt(self, subject: str, payload: bytes, stored_at: float) -> None:

@@ -11,15 +11,14 @@ from podyard.cluster.documents import DocumentView
 from podyard.cluster.intents import Author, Document, Keep, Put, Written
 from podyard.cluster.keys import ObjectKey
 from podyard.objects.errors import ObjectError
-from podyard.proto import codec, streams, subjects
+from podyard.proto import placement_reading, streams, subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import DeleteRequest, ObjectResult
-from podyard.proto.placement import Placement, Tombstone
+from podyard.proto.placement import Tombstone
 from podyard.shell import writes
 
 _MAY_NOT: Final = "this namespace may not be deleted"
-_decode_placement: Final = codec.decoder(Placement).decode
 _BESIDE: Final = "nothing was done: another object of the request may not be removed here"
 _EACH_EXPECTED: Final = "nothing was done: `expected` names a version for each object, or for none"
 
@@ -96,7 +95,7 @@ async def _why_not_ended(bus: Bus, ref: ObjectRef, node: str) -> str:
         return f"the agent of node {node} may have its pods removed, by uid, and nothing else"
     try:
         found = await bus.get(streams.CLUSTER.name, subjects.binding(ref.namespace, ref.name, ref.uid))
-        placed = None if found is None or found.deleted else _decode_placement(found.payload)
+        placed = None if found is None or found.deleted else placement_reading.decode(found.subject, found.payload)
         stored = await writes.read(bus, ObjectKey(ref.resource, ref.namespace, ref.name))
         living = intents.living(stored, ref.uid)
         deleted = living is None or finalizing.is_deleting(living.document())

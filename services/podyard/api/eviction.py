@@ -24,11 +24,11 @@ from podyard.cluster.intents import Author, Put, Stored
 from podyard.cluster.keys import ObjectKey
 from podyard.objects.core import Node, Pod
 from podyard.objects.meta import is_true
-from podyard.proto import codec, streams, subjects
+from podyard.proto import codec, placement_reading, streams, subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.facts import NodeLifeFact, PodStatusFact
 from podyard.proto.objects_api import BudgetAnswer
-from podyard.proto.placement import Placement, Tombstone
+from podyard.proto.placement import Tombstone
 from podyard.shell import stream_reading, writes
 from podyard.shell.snapshot import listed_into
 
@@ -44,7 +44,6 @@ waiting for an eviction looks at the pod later than that."""
 
 _PENDING: Final = "Pending"
 _UNKNOWN: Final = "Unknown"
-_decode_placement = codec.decoder(Placement).decode
 _NONE: Final[Mapping[ObjectKey, Stored]] = {}
 
 
@@ -238,7 +237,7 @@ class _Eviction:
         if placed is None:
             return False, _PENDING, False
         try:
-            placement = _decode_placement(placed.payload)
+            placement = placement_reading.decode(placed.subject, placed.payload)
         except MessageError:
             return True, _UNKNOWN, False
         if isinstance(placement, Tombstone):

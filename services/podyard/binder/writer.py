@@ -24,16 +24,14 @@ from podyard.binder.core.effects import (
 )
 from podyard.bus import Bus, Delivery, Outgoing
 from podyard.bus.errors import BusError, Conflict
-from podyard.proto import codec, headers, streams, subjects
+from podyard.proto import codec, headers, placement_reading, streams, subjects
 from podyard.proto.codec import MessageError
-from podyard.proto.placement import Fence, Placement
+from podyard.proto.placement import Fence
 
 log: Final = logging.getLogger("podyard.binder")
 
 READS_AT_ONCE: Final = 64
 RETRY_S: Final = 0.2
-
-_decode_placement: Final = codec.decoder(Placement).decode
 
 
 class Writer:
@@ -138,7 +136,7 @@ def stored_of(delivery: Delivery) -> Stored:
     """What is stored of a placement."""
     expiring = headers.TTL in delivery.headers
     try:
-        placement = _decode_placement(delivery.payload)
+        placement = placement_reading.decode(delivery.subject, delivery.payload)
     except MessageError as error:
         return Stored(delivery.sequence, None, expiring, str(error))
     return Stored(delivery.sequence, placement, expiring)

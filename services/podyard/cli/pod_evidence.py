@@ -9,10 +9,9 @@ from podyard.bus.connection import Bus
 from podyard.bus.errors import BusError, NotFound
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.pods import PodView
-from podyard.proto import codec, streams, subjects
+from podyard.proto import codec, placement_reading, streams, subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.decisions import AttemptRecord
-from podyard.proto.placement import Placement
 from podyard.shell import stream_reading
 from podyard.telling import pod_conditions
 from podyard.telling.objects import Objects
@@ -21,7 +20,6 @@ from podyard.telling.pod_conditions import Evidence
 AT_ONCE: Final = 64
 """Direct readings under way at once: each is one small message."""
 
-_decode_placement: Final = codec.decoder(Placement).decode
 _decode_attempt: Final = codec.decoder(AttemptRecord).decode
 
 
@@ -57,7 +55,7 @@ async def _placement(bus: Bus, view: PodView) -> Evidence:
     last = await bus.get(streams.CLUSTER.name, subjects.binding(*view.key, view.uid))
     if last is None or last.deleted:
         return pod_conditions.NOTHING
-    return Evidence(bound_at=_decode_placement(last.payload).bound_at)
+    return Evidence(bound_at=placement_reading.decode(last.subject, last.payload).bound_at)
 
 
 async def _last_attempt(bus: Bus, view: PodView) -> Evidence:

@@ -15,6 +15,8 @@ ONLY_NATS = {
     "test_a_silent_read_loop_is_noticed": "there is no read loop",
     "test_a_lost_message_is_noticed_by_the_next_one": "the test loses it in nats-py; the simulation loses its own",
     "test_a_lost_message_is_noticed_by_a_heartbeat": "as above",
+    "test_who_is_slow_to_read_is_soon_answered_all_the_same": "nothing is on its way but the next chunk",
+    "test_a_stream_that_is_made_again_while_another_consumer_is_made_is_listed_anew": "no consumer is ever full",
 }
 """Tests of what the server in memory does not model, and why."""
 

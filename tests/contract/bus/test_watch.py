@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections import Counter
 from contextlib import suppress
 from typing import Any, NoReturn
@@ -10,11 +11,11 @@ import anyio
 import msgspec
 import pytest
 
-from podyard.bus import Bus, BusSettings, EmbeddedServer, Outgoing, WatchSpec, connect, ensure_streams
+from podyard.bus import Bus, BusSettings, Delivery, EmbeddedServer, Outgoing, WatchSpec, connect, ensure_streams
 from podyard.bus import watch as watch_module
 from podyard.bus._api import ConsumerConfig, ConsumerInfo
 from podyard.bus.errors import NotFound
-from podyard.bus.feed import Feed
+from podyard.bus.feed import WIDEST, Feed
 from podyard.proto import codec, subjects
 from podyard.proto.facts import Nomination
 from podyard.proto.operations import DeadLetter
@@ -596,12 +597,82 @@ async def test_what_a_reader_raises_comes_out_of_the_watch(bus: Bus):
             await bus.watch(spec(), reader).run()
 
 
-async def test_a_large_listing_passes_through_flow_control(bus: Bus):
-    payload = b"x" * 20_000
-    results = await bus.publish_many([message(f"p{i}", payload) for i in range(2500)])
+LARGE = 20_000
+MANY = 2_500
+
+
+async def much(bus: Bus) -> None:
+    """More than ten times what may be on its way to a reader."""
+    results = await bus.publish_many([message(f"p{i}", b"x" * LARGE) for i in range(MANY)])
     assert all(not isinstance(result, Exception) for result in results)
+
+
+async def test_a_large_listing_is_read_once_by_one_consumer_after_the_other(bus: Bus):
+    await much(bus)
     reader = Reader()
     async with watching(bus, reader):
         await reader.until(lambda: reader.synced_at, limit_s=20)
-        assert len(reader.content) == 2500
-        assert len(reader.listings) == 1
+        assert reader.reasons == ["start"]
+        assert [delivery.sequence for delivery in reader.deliveries] == list(range(1, MANY + 1))
+        await bus.publish(message("p0", b"again"))
+        await reader.until(lambda: len(reader.deliveries) == MANY + 1)
+
+
+async def test_what_is_followed_goes_on_by_one_consumer_after_the_other(bus: Bus):
+    reader = Reader()
+    async with watching(bus, reader):
+        await reader.until_synced()
+        await much(bus)
+        await reader.until(lambda: len(reader.content) == MANY, limit_s=20)
+        assert reader.reasons == ["start"]
+        assert [delivery.sequence for delivery in reader.deliveries] == list(range(1, MANY + 1))
+
+
+async def test_who_is_slow_to_read_is_soon_answered_all_the_same(bus: Bus):
+    """An answer comes behind what was on its way to the reader before it: with the server's own bound, 32
+    MiB, a lease would end that is renewed while its holder lists."""
+    await much(bus)
+    asked_at, answered_at = 0, 0
+
+    async def ask() -> None:
+        nonlocal asked_at, answered_at
+        asked_at = len(reader.deliveries)
+        await bus.api.stream_info("CLUSTER")
+        answered_at = len(reader.deliveries)
+
+    def slowly(delivery: Delivery) -> None:
+        time.sleep(0.001)
+        if len(reader.deliveries) == MANY // 2:
+            tasks.start_soon(ask)
+
+    reader = Reader()
+    reader.on_deliver = slowly
+    async with watching(bus, reader), anyio.create_task_group() as tasks:
+        await reader.until_synced()
+    assert MANY // 2 <= asked_at < answered_at
+    assert answered_at - asked_at <= 2 + WIDEST / LARGE
+
+
+async def test_a_stream_that_is_made_again_while_another_consumer_is_made_is_listed_anew(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+):
+    reader = Reader()
+    opened = 0
+    open_feed = Feed.open
+
+    async def replacing(feed: Feed, api: Any, subjects: tuple[str, ...], start: int) -> int:
+        nonlocal opened
+        opened += 1
+        if opened == 3:  # the first one that follows was full
+            await bus.api.call("STREAM.DELETE.CLUSTER", None, dict[str, Any])
+            await ensure_streams(bus)
+            await bus.publish_many([message(f"q{i}", b"new") for i in range(MANY)])
+        return await open_feed(feed, api, subjects, start)
+
+    monkeypatch.setattr(Feed, "open", replacing)
+    async with watching(bus, reader):
+        await reader.until_synced()
+        await much(bus)
+        await reader.until(lambda: len(reader.synced_at) == 2, limit_s=20)
+        assert reader.content == {f"cluster.pods.default.q{i}": b"new" for i in range(MANY)}
+    assert "made again" in reader.reasons[1]

@@ -10,11 +10,12 @@ from podyard.binder.core.binder import Phase
 from podyard.binder.core.blocking import LOOK_AGAIN_S
 from podyard.bus import Outgoing
 from podyard.proto import codec, subjects
-from podyard.proto.placement import BoundPod, Fence
+from podyard.proto.placement import BoundPod, Fence, Release
 from tests.support import stored
 from tests.unit.binder.stage import Stage, Term, binding_subject, foreign_binding, uid_of
 
 JUNK = b"7"
+ENDED = Release(namespace="default", name="c", uid=uid_of("c"), node="n1", reason="completed")
 
 
 @pytest.fixture
@@ -39,8 +40,16 @@ def mend(stage: Stage, name: str) -> None:
     stage.stream.put_all(stored.commit(fence.n + 1, bindings=[bound], epoch=fence.epoch + 1, batch="mended"))
 
 
-def test_who_finds_a_binding_that_cannot_be_read_does_not_lead(stage: Stage):
-    bad = stage.stream.put(Outgoing(binding_subject("a"), JUNK))
+@pytest.mark.parametrize(
+    "payload",
+    [
+        pytest.param(JUNK, id="no placement"),
+        pytest.param(stored.tombstone(ENDED).payload, id="another pod's tombstone"),
+        pytest.param(foreign_binding("c").payload, id="another pod's binding"),
+    ],
+)
+def test_who_finds_a_binding_that_cannot_be_read_does_not_lead(stage: Stage, payload: bytes):
+    bad = stage.stream.put(Outgoing(binding_subject("a"), payload))
     binder = stage.term().elect()
     assert binder.core.phase is Phase.LISTING
     assert blocked(binder) == [(binding_subject("a"), bad.sequence)]

@@ -212,6 +212,13 @@ def test_namespaces_must_exist(admit, refused, make_pod, cluster):
     assert "being terminated" in refused(make_pod(namespace="shop"))[0]
 
 
+@pytest.mark.parametrize("nothing", ["", None])
+def test_what_names_no_namespace_belongs_to_the_default_one(admit, make_pod, nothing):
+    pod = make_pod()
+    pod["metadata"]["namespace"] = nothing
+    assert admit(pod)["metadata"]["namespace"] == "default"
+
+
 def test_cluster_scoped_kinds_lose_their_namespace(admit):
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "namespace": "x"}}
     assert "namespace" not in admit(node)["metadata"]
