@@ -1,6 +1,7 @@
 """Messages that could not be used: kept once each in `dead.<service>`, with the reason, while the service
-goes on."""
+goes on. Thousands at once cost neither its time nor the log's room: few are told, the others are counted."""
 
+import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
@@ -23,7 +24,10 @@ log: Final = logging.getLogger("podyard.bus")
 
 KEPT_PAYLOAD_BYTES: Final = 64 * 1024
 WAITING: Final = 1024
-"""Dead letters that may wait to be stored; above it the newest is only logged."""
+"""Dead letters that may wait to be stored; above it the newest is lost, unless its reader meets it again."""
+
+MOST_LINES: Final = 20
+"""Dead letters that are logged within a second; of the others only the number is."""
 
 REMEMBERED_BYTES: Final = 4 * 1024 * 1024
 """What is remembered of stored messages whose dead letter is not repeated when a reader meets them again
@@ -51,15 +55,23 @@ class DeadLetters:
 
         self._changed = anyio.Event()
         self._seen = Kept[tuple[str, str, int], bool](REMEMBERED_BYTES)
-        self.lost = 0
-        """How many could not be kept, because too many waited or the server refuses them."""
+        self._lines = 0
+        """Lines that were logged, or would have been, since the second began."""
+        self._lost_since = 0
+        """How many of them could not be kept."""
 
     def put(self, service: str, message: Delivery | Request, reason: str) -> None:
         """Keep `message` in `dead.<service>`; a stored message that was kept before is not kept again."""
         sequence = message.sequence if isinstance(message, Delivery) else 0
         if sequence and self._known((service, message.subject, sequence)):
             return
-        log.warning("dead letter on %s (sequence %d): %s", message.subject, sequence, reason)
+        if self._may_tell():
+            log.warning("dead letter on %s (sequence %d): %s", message.subject, sequence, reason)
+        if len(self._waiting) >= WAITING:
+            self._lost_since += 1
+            return
+        if sequence:
+            self._remember((service, message.subject, sequence))
         letter = DeadLetter(
             service=service,
             subject=message.subject,
@@ -70,11 +82,8 @@ class DeadLetters:
             headers=dict(message.headers),
             at=self._now(),
         )
-        if len(self._waiting) >= WAITING:
-            self._lost(letter, "too many are waiting to be stored")
-        else:
-            self._waiting.append((self._nuid.next().decode(), letter))
-            self._changed.set()
+        self._waiting.append((self._nuid.next().decode(), letter))
+        self._changed.set()
 
     async def run(self) -> NoReturn:
         """Store what was put, in order, waiting for NATS where needed."""
@@ -116,9 +125,25 @@ class DeadLetters:
         if identity in self._seen:
             self._seen.use(identity)
             return True
-        self._seen.keep(identity, True, bytes_of(identity))
         return False
 
+    def _remember(self, identity: tuple[str, str, int]) -> None:
+        self._seen.keep(identity, True, bytes_of(identity))
+
+    def _may_tell(self) -> bool:
+        """Whether one more line may be logged; the rest is told when the second is over."""
+        self._lines += 1
+        if self._lines == 1:
+            asyncio.get_running_loop().call_later(1.0, self._tell_rest)
+        return self._lines <= MOST_LINES
+
+    def _tell_rest(self) -> None:
+        more, lost = self._lines - MOST_LINES, self._lost_since
+        self._lines = self._lost_since = 0
+        if more > 0:
+            log.warning("%d more dead letters within a second", more)
+        if lost:
+            log.error("%d dead letters are lost: more than %d wait to be stored", lost, WAITING)
+
     def _lost(self, letter: DeadLetter, why: str) -> None:
-        self.lost += 1
         log.error("a dead letter of %s on %s is lost (%s): %s", letter.service, letter.subject, why, letter.reason)

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from podyard.bus import Bus, BusSettings, Delivery, EmbeddedServer, Request, WatchSpec, connect
-from podyard.bus.dead_letters import KEPT_PAYLOAD_BYTES
+from podyard.bus.dead_letters import KEPT_PAYLOAD_BYTES, MOST_LINES, WAITING
 from podyard.proto import codec
 from podyard.proto.operations import DeadLetter
 from tests.contract.bus.readers import Reader, watching
@@ -48,6 +48,23 @@ async def test_a_stored_message_is_kept_once_a_service(bus: Bus):
         ("queue", b"first"),
         ("queue", b"second"),
     ]
+
+
+async def test_of_thousands_at_once_few_are_told_and_the_others_counted(bus: Bus, caplog: pytest.LogCaptureFixture):
+    """A reader meets each of them again when it lists again: what was lost is kept then."""
+    all_of_them = [Delivery(f"cluster.pods.d.p{number}", b"x", number) for number in range(1, 2 * WAITING + 1)]
+    reader = Reader()
+    async with watching(bus, reader, LETTERS):
+        for delivery in all_of_them:
+            bus.dead_letter_soon("queue", delivery, "bad")
+        await eventually("it is said how many are lost", lambda: f"{WAITING} dead letters are lost" in caplog.text)
+        assert f"{2 * WAITING - MOST_LINES} more dead letters within a second" in caplog.text
+        assert caplog.text.count("dead letter on cluster.pods") == MOST_LINES
+        await reader.until(lambda: len(reader.deliveries) == WAITING)
+        for delivery in all_of_them:
+            bus.dead_letter_soon("queue", delivery, "bad")
+        await reader.until(lambda: len(reader.deliveries) == 2 * WAITING)
+    assert sorted(letter.sequence for letter in letters(reader)) == [one.sequence for one in all_of_them]
 
 
 async def test_a_large_payload_is_cut(bus: Bus):

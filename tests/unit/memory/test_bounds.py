@@ -102,9 +102,10 @@ def test_answers_of_the_binder_are_bounded_in_bytes() -> None:
 def test_dead_letters_that_are_known_are_bounded_in_bytes() -> None:
     letters = DeadLetters(None, lambda: 0.0)  # type: ignore[arg-type]
     for number in range(20_000):
-        assert not letters._known(("queue", f"cluster.pods.default.{number}", number))
+        letters._remember(("queue", f"cluster.pods.default.{number}", number))
     assert letters._seen.bytes <= dead_letters.REMEMBERED_BYTES
     assert letters._known(("queue", "cluster.pods.default.19999", 19_999))
+    assert not letters._known(("queue", "cluster.pods.default.1", 1))
 
 
 def test_counts_of_selectors_are_bounded_with_what_they_tell_of_changes() -> None:
