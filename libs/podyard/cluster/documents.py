@@ -20,7 +20,7 @@ from podyard.cluster.fold import Fold
 from podyard.cluster.intents import Stored
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.markers import MarkerMemory
-from podyard.objects.errors import ObjectError, UnknownKindError
+from podyard.objects.errors import UnknownKindError
 from podyard.objects.extensions import CustomResourceDefinition
 from podyard.objects.kinds import KEPT_KINDS, CustomObject, StoredObject, kind_of_resource
 from podyard.proto import codec, placement_reading, subjects
@@ -269,9 +269,4 @@ def _put_aside(stored: Stored) -> Stored:
 
 
 def _typed(stored: Stored) -> Any | None:
-    if stored.deleted or stored.put_aside:
-        return stored.typed
-    try:
-        return stored.view()
-    except (MessageError, ObjectError):
-        return None
+    return stored.typed if stored.deleted or stored.put_aside else stored.view_if_any()

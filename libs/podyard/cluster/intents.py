@@ -30,7 +30,7 @@ class Stored:
     """The last version of a subject, as it lies in the stream: a living object, or a marker. Decoded when
     asked for."""
 
-    __slots__ = ("_event", "_fault", "deleted", "payload", "sequence", "typed")
+    __slots__ = ("_event", "_fault", "_has_no_view", "deleted", "payload", "sequence", "typed")
 
     def __init__(self, sequence: int, payload: bytes, deleted: bool) -> None:
         self.sequence = sequence
@@ -40,6 +40,8 @@ class Stored:
         """The typed view, once somebody has asked for it."""
         self._event: ClusterEvent | None = None
         self._fault: str | None = None
+        self._has_no_view = False
+        """It was found that the object cannot be read."""
 
     @property
     def put_aside(self) -> bool:
@@ -82,6 +84,15 @@ class Stored:
         if self.typed is None:
             event = self.event
             self.typed = decoding.decode_stored(event.resource, event.namespace, event.name, event.object)
+        return self.typed
+
+    def view_if_any(self) -> Any | None:
+        """The object as its typed view, None if it cannot be read: found out once, however often one asks."""
+        if self.typed is None and not self._has_no_view:
+            try:
+                return self.view()
+            except (MessageError, ObjectError):
+                self._has_no_view = True
         return self.typed
 
     @property

@@ -1,5 +1,7 @@
 """The view of raw documents: what is last, what was written here, who takes room."""
 
+from typing import Any
+
 import pytest
 
 from podyard.bus import Outgoing
@@ -7,6 +9,7 @@ from podyard.cluster.changes import DeadDelivery, RelistNeeded
 from podyard.cluster.documents import DocumentView, whole_kind
 from podyard.cluster.intents import Stored
 from podyard.cluster.keys import ObjectKey
+from podyard.objects import decoding
 from podyard.proto import subjects
 from tests.unit.cluster.stream import MEMORY_S, WrittenStream, bound_pod, pod_document, release_of
 
@@ -103,6 +106,26 @@ def test_an_unreadable_version_is_no_object(view: DocumentView, stream: WrittenS
     assert view.stored(KEY) is not None
     assert list(view.unreadable("pods", "default")) == [KEY]
     assert list(view.unreadable("pods", "other")) == []
+
+
+def test_that_a_version_is_unreadable_is_found_out_once(
+    view: DocumentView, stream: WrittenStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Quotas are looked through for each write: bad ones cost that only once."""
+    tried: list[str] = []
+    decode = decoding.decode_stored
+
+    def counting(resource: str, namespace: str, name: str, document: Any) -> Any:
+        tried.append(name)
+        return decode(resource, namespace, name, document)
+
+    monkeypatch.setattr(decoding, "decode_stored", counting)
+    stream.write("pods", pod_document("good", "u1"))
+    stream.write("pods", {**pod_document("bad", "u2"), "spec": 7})
+    follow(view, stream)
+    for _ in range(3):
+        assert [pod.metadata.name for pod in view.all("pods")] == ["good"]
+    assert sorted(tried) == ["bad", "good"]
 
 
 def test_who_takes_room_stays_known_where_it_cannot_be_read_any_more(view: DocumentView, stream: WrittenStream) -> None:
