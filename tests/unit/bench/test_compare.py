@@ -382,8 +382,24 @@ def test_the_page_has_the_time_from_events_to_bindings() -> None:
     )
     runs = [run(PACED, 1, REFERENCE, theirs), run(PACED, 1, PODYARD, ours)]
     page = compare_page.page(summary.by_row(ROWS, {PACED.name: runs}), runs, None)
-    assert "| pod-add | 50.0, 300.0 | 4.0, 20.0 | 15.0 |" in page
+    assert "| pod-add | 50.0, 300.0 | 4.0, 20.0 | **15.0** |" in page
     assert list(in_page(page)) == []
+
+
+@pytest.mark.parametrize(
+    ("memory", "mean", "worst", "shown"),
+    [
+        pytest.param(650.0, 3.0, 20.0, "650; 3.00, 20.00 | **0.65** | **10.0**, **10.0**", id="all reached"),
+        pytest.param(660.0, 3.1, 21.0, "660; 3.10, 21.00 | 0.66 | 9.7, 9.5", id="none"),
+    ],
+)
+def test_the_page_marks_which_memory_and_time_reach_their_goals(
+    memory: float, mean: float, worst: float, shown: str
+) -> None:
+    ours = msgspec.structs.replace(figures(4500.0), memory_mib=memory, attempt_mean_ms=mean, attempt_p99_ms=worst)
+    runs = [run(BASIC, 1, REFERENCE, figures(250.0)), run(BASIC, 1, PODYARD, ours)]
+    page = compare_page.page(summary.by_row(ROWS, {BASIC.name: runs}), runs, None)
+    assert f"| basic | 1,000; 30.00, 200.00 | {shown} |" in page
 
 
 def test_the_plot_has_a_bar_for_each_row(tmp_path: Path) -> None:

@@ -37,6 +37,10 @@ class Row(NamedTuple):
 HINTS: Final = "QueueingHintsEnabled"
 CPU_GOAL: Final = 10.0
 """Where the file paces the pods: the reference's CPU a pod, as a multiple of Podyard's."""
+TIME_GOAL: Final = 10.0
+"""The reference's time of an attempt, and from an event to the last binding, as a multiple of Podyard's."""
+MEMORY_GOAL: Final = 0.65
+"""Podyard's memory, as a share of the reference's."""
 
 ROWS: Final = (
     Row("basic", "misc", "SchedulingBasic", f"5000Nodes_10000Pods_{HINTS}", 18, {"measurePods": 30_000}),
