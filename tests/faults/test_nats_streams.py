@@ -97,8 +97,17 @@ async def without_lease(process: Process) -> None:
 
 
 async def filled(stage: Stage) -> set[str]:
-    """Nodes, each with a pod that takes all of it, bound; the pods' uids."""
-    await stage.people.apply([load.node(index) for index in range(load.NODES)])
+    """Nodes, each with a pod that takes all of it, bound; the pods' uids.
+
+    A service that has noticed that the stream is another one still shows the old one until it has listed: to
+    the api nodes that were there before are unchanged, and it writes none.
+    """
+
+    async def stored() -> bool:
+        await stage.people.apply([load.node(index) for index in range(load.NODES)])
+        return len((await snapshot(stage.bus)).nodes) == load.NODES
+
+    await eventually(f"{load.NODES} nodes stored", stored, WITHIN_S)
     await stage.people.apply([filling(index) for index in range(load.NODES)])
     return set(await bound(stage, load.NODES))
 
