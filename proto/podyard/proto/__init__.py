@@ -29,4 +29,5 @@ Modules, by topic:
 - `schema`      makes the schemas and documents
 - `spellings`   values as an earlier release wrote them
 - `codec`       one typed encoder and decoder a message
+- `placement_reading`  a pod's binding: that of its subject, or it cannot be read
 """
