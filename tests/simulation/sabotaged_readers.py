@@ -18,7 +18,7 @@ def _deaf_to_gaps(simulation: Simulation) -> None:
     """Holes in a consumer's sequence are ignored; one message in ten is lost."""
 
     def on_message(self: Any, subject: str, reply: str, payload: bytes, head: bytes) -> None:
-        if self._broken:
+        if self._over:
             return
         if _heads.status(head) == _heads.CONTROL:
             lines = _heads.parse(head)
