@@ -1,5 +1,5 @@
 """Messages that could not be used: kept once each in `dead.<service>`, with the reason, while the service
-goes on. Thousands at once cost neither its time nor the log's room: few are told, the others are counted."""
+goes on. Of thousands at once the log has few, and the number of the others."""
 
 import asyncio
 import logging
@@ -56,9 +56,9 @@ class DeadLetters:
         self._changed = anyio.Event()
         self._seen = Kept[tuple[str, str, int], bool](REMEMBERED_BYTES)
         self._lines = 0
-        """Lines that were logged, or would have been, since the second began."""
+        """Dead letters since the second began: those that were logged, and the others."""
         self._lost_since = 0
-        """How many of them could not be kept."""
+        """How many of them were lost, because too many waited."""
 
     def put(self, service: str, message: Delivery | Request, reason: str) -> None:
         """Keep `message` in `dead.<service>`; a stored message that was kept before is not kept again."""
@@ -104,6 +104,7 @@ class DeadLetters:
                 await self._next_change()
         for _, letter in self._waiting:
             self._lost(letter, "the process ends")
+        self._tell_rest()
 
     async def _next_change(self) -> None:
         self._changed = anyio.Event() if self._changed.is_set() else self._changed

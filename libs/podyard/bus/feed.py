@@ -7,8 +7,8 @@ sequence, in a message or in an idle heartbeat. A feed that is broken stays so; 
 What is on its way to a slow reader stands before everything else that its connection brings: the answer to a
 lease's renewal waits for all of it. The server doubles what it sends unasked with each answer to its flow
 control, up to 32 MiB, and closes a connection on which 64 MiB wait, which two readers reach. So the feed
-answers until `WIDEST` may be on its way, and no more: when all of that has come the feed is full, and its
-watch goes on by another one.
+answers until `WIDEST` bytes may be on their way, and no more: when all of them have come the feed is full,
+and its watch goes on by another feed.
 """
 
 import logging
@@ -31,10 +31,10 @@ INACTIVE_S: Final = 30
 it whole."""
 
 NARROWEST: Final = 2 * MEBIBYTE
-"""What the server sends at first without an answer. Source: nats-server v2.15.1, server/consumer.go,
+"""Bytes that the server sends at first before it waits for an answer. Source: nats-server v2.15.1, server/consumer.go,
 setMaxPendingBytes: a sixteenth of JsFlowControlMaxPending."""
 WIDEST: Final = 4 * MEBIBYTE
-"""What may be on its way to a reader, and one message more."""
+"""Bytes that may be on their way to a reader; one message may come on top."""
 
 _ACK_TOKENS: Final = 9
 """`$JS.ACK.<stream>.<consumer>.<deliveries>.<stream seq>.<consumer seq>.<time>.<pending>`; with domain and
@@ -65,8 +65,10 @@ class Feed:
         self._subscription: LinkSubscription | None = None
         self._received = 0
         self._last_sequence = 0
+        self.full = False
+        """All has come that the server sends without an answer: nothing more will."""
         self._over = False
-        """What still comes is of no use: it is broken, full or closed."""
+        """What still comes is of no use: the feed is broken, full or closed."""
         self._window = NARROWEST
         """Bytes that the server sends before it waits for an answer."""
         self._on_way = 0
@@ -74,7 +76,7 @@ class Feed:
         self._answered = ""
         """The last request for flow control that was answered."""
         self._unanswered = False
-        """There is one behind it, which is left without an answer."""
+        """A later request is left without an answer."""
 
     async def open(self, api: Api, subjects: tuple[str, ...], start: int) -> int:
         """Begin at stream sequence `start` (0 = at the first message); returns how many messages wait.
@@ -160,8 +162,7 @@ class Feed:
         self._owner.on_stalled()
 
     def _fill(self) -> None:
-        """The server sends nothing more."""
-        self._over = True
+        self.full = self._over = True
         self._owner.on_full()
 
     def _send(self, subject: str) -> None:

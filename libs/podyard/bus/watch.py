@@ -37,8 +37,8 @@ docs/rules.md, killed-server-brings-back), and where they are kept:
   until then what was true before. What is followed lies behind P, or is looked at alike: the server may be
   killed between the two. One of several servers may be behind P itself, and still have the version before
   the one that lives: a listing that passed over anything is not complete before it has got to P (`_reached`).
-- A consumer that is full (`feed`) is followed by one from the next sequence on, of whose stream is looked at
-  as of any other's.
+- When a feed is full, another one goes on from the next sequence. Its consumer is another, too, so the stream
+  is looked at again.
 - List again: on a gap, on a consumer that is gone (also because the stream was deleted and made again, or the
   server lost it), on a stream sequence that went backwards, after half of a marker's life without contact (a
   marker may have expired unseen), and when the reader asks for it.
@@ -199,8 +199,6 @@ class Watch:
         self._behind = (0, 0.0)
         """The last sequence, below the goal, that heartbeats name, and since when."""
         self._rounds = 0
-        self._is_full = False
-        """The consumer sends nothing more."""
 
     def relist(self, reason: str) -> None:
         """List again soon; for a reader that found its view wrong."""
@@ -299,7 +297,6 @@ class Watch:
     async def _consume(self, subjects: tuple[str, ...], start: int) -> str:
         """Read by one consumer until it breaks (returns why), or is full, or the listing is complete (both
         return "")."""
-        self._is_full = False
         lists = self._state is State.OPENING
         heartbeat_s = min(LISTING_HEARTBEAT_S, self.spec.heartbeat_s) if lists else self.spec.heartbeat_s
         feed = Feed(self._link, self.spec.stream, heartbeat_s, self)
@@ -314,7 +311,7 @@ class Watch:
                 self._raise_failure()
                 if self._state is State.BROKEN:
                     return self._problem
-                if self._state is State.LISTED or self._is_full:
+                if self._state is State.LISTED or feed.full:
                     return ""
                 if self._state is State.LISTING and self._is_at_goal:
                     await self._confirm()
@@ -476,10 +473,9 @@ class Watch:
         self._heard()
 
     def on_full(self) -> None:
-        """The feed takes nothing more."""
+        """All that the feed will bring has come."""
         if not self._ignoring():
             self._heard()
-            self._is_full = True
             self._wake.set()
 
     def on_broken(self, reason: str) -> None:

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from podyard.bus import Bus, BusSettings, Delivery, EmbeddedServer, Request, WatchSpec, connect
+from podyard.bus import Bus, BusSettings, Delivery, EmbeddedServer, Request, WatchSpec, connect, ensure_streams
 from podyard.bus.dead_letters import KEPT_PAYLOAD_BYTES, MOST_LINES, WAITING
 from podyard.proto import codec
 from podyard.proto.operations import DeadLetter
@@ -99,3 +99,13 @@ async def test_what_waits_is_stored_before_the_connection_ends(nats_server: Embe
     async with watching(bus, reader, LETTERS):
         await asyncio.wait_for(reader.until(lambda: reader.synced_at), 5)
         assert len(reader.deliveries) == 50
+
+
+async def test_what_was_lost_within_the_last_second_is_told_at_the_end(
+    nats_server: EmbeddedServer, caplog: pytest.LogCaptureFixture
+):
+    async with connect(BusSettings(servers=(nats_server.url,), name="ending")) as ending:
+        await ensure_streams(ending)
+        for number in range(WAITING + 5):
+            ending.dead_letter_soon("queue", Request("svc.x", str(number).encode()), "the last words")
+    assert "5 dead letters are lost" in caplog.text

@@ -35,7 +35,7 @@ one. The reference's times begin when a watch tells of it, Podyard's when the cl
 tenth."""
 COSTS: Final = f"""\
 The goals, for `basic`: {MEMORY_GOAL:g} of the reference's memory, and a tenth of its time for an attempt, in the mean
-and in the longest 1 %. What reaches its goal is bold."""
+and at 99 %. What reaches its goal is bold."""
 NOT_COMPARED: Final = (
     """The reference's client creates pods by an HTTP API with TLS, admission and validation. Podyard's client
     writes admitted pods into the stream, as its api does, without asking it. The rows `all` have all services

@@ -2,7 +2,7 @@
 no judgement."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import anyio
 from msgspec.structs import replace
@@ -15,14 +15,13 @@ from podyard.cli.errors import CliError
 from podyard.cluster.pods import PodView
 from podyard.cluster.view import ClusterView
 from podyard.descheduler.core.moves import OPEN, OPEN_S, Moves
-from podyard.proto import codec, streams, subjects
+from podyard.proto import codec, placement_reading, streams, subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.moves import MoveRecord
 from podyard.proto.operations import K8sEvent
-from podyard.proto.placement import Placement
 from podyard.proto.queue_api import QueuedPodInfo, QueueListReply, QueueListRequest
 from podyard.proto.requeues import RequeueRecord
 from podyard.runtime import clock
@@ -33,6 +32,8 @@ from podyard.telling.evidence import Evidence, Records
 from podyard.telling.moves import MoveStory, story_of
 
 T = TypeVar("T")
+Read: TypeAlias = Callable[[str, bytes], T]
+"""Gives what a record on a subject says; raises `MessageError` if it cannot be read."""
 
 
 async def gather(bus: Bus, namespace: str, name: str) -> Evidence:
@@ -43,25 +44,27 @@ async def gather(bus: Bus, namespace: str, name: str) -> Evidence:
     """
     found: dict[str, list[tuple[Delivery, Any]]] = {}
 
-    async def collect(what: str, stream: str, wanted: tuple[str, ...], message: Any) -> None:
-        found[what] = await records(bus, stream, wanted, message)
+    async def collect(what: str, stream: str, wanted: tuple[str, ...], read: Read[Any]) -> None:
+        found[what] = await records(bus, stream, wanted, read)
 
     def wanted(of: Callable[[str, str, str], str]) -> tuple[str]:
         return (subjects.any_uid(of, namespace, name),)
 
     async with anyio.create_task_group() as tasks:
         cluster = streams.CLUSTER.name
-        tasks.start_soon(collect, "object", cluster, (subjects.object_(subjects.PODS, namespace, name),), ClusterEvent)
-        tasks.start_soon(collect, "placement", cluster, wanted(subjects.binding), Placement)
-        tasks.start_soon(collect, "status", cluster, wanted(subjects.pod_status_anywhere), PodStatusFact)
-        tasks.start_soon(collect, "attempts", streams.DECISIONS.name, wanted(subjects.decisions), AttemptRecord)
-        tasks.start_soon(collect, "requeues", streams.REQUEUES.name, (subjects.ALL_REQUEUES,), RequeueRecord)
+        tasks.start_soon(
+            collect, "object", cluster, (subjects.object_(subjects.PODS, namespace, name),), as_a(ClusterEvent)
+        )
+        tasks.start_soon(collect, "placement", cluster, wanted(subjects.binding), placement_reading.decode)
+        tasks.start_soon(collect, "status", cluster, wanted(subjects.pod_status_anywhere), as_a(PodStatusFact))
+        tasks.start_soon(collect, "attempts", streams.DECISIONS.name, wanted(subjects.decisions), as_a(AttemptRecord))
+        tasks.start_soon(collect, "requeues", streams.REQUEUES.name, (subjects.ALL_REQUEUES,), as_a(RequeueRecord))
         tasks.start_soon(
             collect,
             "events",
             streams.K8SEVENTS.name,
             subjects.k8s_events_about(namespace, subjects.PODS, name),
-            K8sEvent,
+            as_a(K8sEvent),
         )
     queue = await queue_says(bus, QueueListRequest(namespace=namespace, name=name, limit=1))
     about = evidence.of(_together(namespace, name, found, queue))
@@ -73,7 +76,7 @@ async def gather(bus: Bus, namespace: str, name: str) -> Evidence:
 
 async def moves(bus: Bus, namespace: str, kind: str, name: str) -> MoveStory:
     """What the descheduler moved, or wanted to move, of a workload or a pod, and what came of it by now."""
-    found = await records(bus, streams.MOVES.name, (subjects.moves_in(namespace),), MoveRecord)
+    found = await records(bus, streams.MOVES.name, (subjects.moves_in(namespace),), as_a(MoveRecord))
     told = story_of(namespace, kind, name, [record for _, record in found])
     if not any(one.outcome in OPEN for one in told.moves):
         return told
@@ -124,7 +127,12 @@ def _together(
     )
 
 
-async def records(bus: Bus, stream: str, wanted: tuple[str, ...], message: type[T]) -> list[tuple[Delivery, T]]:
+def as_a(message: type[T]) -> Read[T]:
+    """Reads a record as that message, whatever its subject."""
+    return lambda subject, payload: codec.decode(message, payload)
+
+
+async def records(bus: Bus, stream: str, wanted: tuple[str, ...], read: Read[T]) -> list[tuple[Delivery, T]]:
     """What a stream holds on these subjects; a stream that is not there holds nothing, an unreadable record
     is passed over.
     """
@@ -137,7 +145,7 @@ async def records(bus: Bus, stream: str, wanted: tuple[str, ...], message: type[
     found: list[tuple[Delivery, T]] = []
     for delivery in deliveries:
         try:
-            found.append((delivery, codec.decoder(message).decode(delivery.payload)))
+            found.append((delivery, read(delivery.subject, delivery.payload)))
         except MessageError:
             continue
     return found

@@ -53,5 +53,5 @@ async def _events(bus: Bus, owners: tuple[ObjectKey, ...]) -> list[K8sEvent]:
     found: list[Any] = []
     for resource, namespace, name in (*owners[:1], *owners[1:][-MOST_OWNERS:]):
         about = subjects.k8s_events_about(namespace, resource, name)
-        found += await gather.records(bus, streams.K8SEVENTS.name, about, K8sEvent)
+        found += await gather.records(bus, streams.K8SEVENTS.name, about, gather.as_a(K8sEvent))
     return [event for _, event in found if not event.deleted]
