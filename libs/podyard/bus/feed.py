@@ -31,8 +31,8 @@ INACTIVE_S: Final = 30
 it whole."""
 
 NARROWEST: Final = 2 * MEBIBYTE
-"""Bytes that the server sends at first before it waits for an answer. Source: nats-server v2.15.1, server/consumer.go,
-setMaxPendingBytes: a sixteenth of JsFlowControlMaxPending."""
+"""Bytes that the server sends at first before it waits for an answer. Source: nats-server v2.15.1,
+server/consumer.go, setMaxPendingBytes: a sixteenth of JsFlowControlMaxPending."""
 WIDEST: Final = 4 * MEBIBYTE
 """Bytes that may be on their way to a reader; one message may come on top."""
 
