@@ -2,6 +2,8 @@
 
 import json
 import re
+import socket
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from podyard.bench.compare import (
 )
 from podyard.bench.compare.data_items import DataItemsError
 from podyard.bench.compare.reference_changes import Changes, ChangesError
+from podyard.bench.compare.outcome import RunError
 from podyard.bench.compare.reference_log import Bound, Course, ReferenceLogError
 from podyard.bench.compare.sampling import Sample
 from podyard.bench.compare.workloads import Prepared
@@ -223,3 +226,25 @@ def test_the_reference_has_its_own_etcd_and_the_time_of_the_log(tmp_path: Path) 
     assert (found["TEST_SRCDIR"], found["TEST_WORKSPACE"]) == ("/go/pkg", "mod")
     assert "ARTIFACTS" not in found, "with it the log is not where it is read"
     assert "KUBE_INTEGRATION_ETCD_URL" not in found
+
+
+def test_the_benchmark_reaches_its_etcd_wherever_results_are_kept(tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+    with reference_run.near_by_name(folder) as near, socket.socket(socket.AF_UNIX) as etcd:
+        within = near / "integration_test_etcd_data0123456789"
+        within.mkdir()
+        etcd.bind(str(within / "etcd.sock"))
+        assert (folder / within.name / "etcd.sock").exists()
+    assert folder.exists(), "the results lie in there"
+
+
+def test_a_name_too_long_for_a_socket_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    temporary = tmp_path / ("long" * 20)
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    with (
+        pytest.raises(RunError, match="set TMPDIR to a folder with a shorter one"),
+        reference_run.near_by_name(tmp_path),
+    ):
+        pass

@@ -12,8 +12,8 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -43,6 +43,8 @@ LIMIT_S: Final = 2400.0
 """Seconds that a run may take; the benchmark itself gives up after 1,800."""
 ENDS_WITHIN_S: Final = 10.0
 """Seconds that it has to end after it was told to."""
+LONGEST_NAME: Final = 107 - len("/integration_test_etcd_data0123456789/etcd.sock")
+"""Bytes of the name of the folder that etcd's socket lies in (test/integration/framework/etcd.go, v1.36.2)."""
 LAST: Final = 20
 """Lines of its output that an error shows ..."""
 LONGEST: Final = 200
@@ -63,8 +65,9 @@ def run(programs: Programs, released: Path, prepared: Prepared, row: Row, log: P
     :raises RunError: with the reason
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=log.parent, prefix=".reference-") as name, ExitStack() as closing:
-        folder = Path(name)
+    with ExitStack() as closing:
+        folder = Path(closing.enter_context(tempfile.TemporaryDirectory(dir=log.parent, prefix=".reference-")))
+        near = closing.enter_context(near_by_name(folder))
         (folder / "bin").mkdir()
         (folder / "bin" / STORE).symlink_to(programs.etcd)
         logged = closing.enter_context(log.open("wb"))
@@ -72,7 +75,7 @@ def run(programs: Programs, released: Path, prepared: Prepared, row: Row, log: P
         process = subprocess.Popen(
             command(programs.benchmark, prepared, row, folder),
             cwd=prepared.configuration.parent,
-            env=environment(os.environ, folder, released),
+            env=environment(os.environ, near, released),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=logged,
@@ -101,6 +104,24 @@ def run(programs: Programs, released: Path, prepared: Prepared, row: Row, log: P
     log.unlink()
     figures = figures_of(measured, course, samples, changes.events)
     return Outcome(figures, versions(programs), figures.notes(), {"measured": measured})
+
+
+@contextmanager
+def near_by_name(folder: Path) -> Generator[Path]:
+    """A short name of a folder, while the block runs. The benchmark reaches its etcd by a socket in there, whose
+    name may have 107 bytes; what results are kept in may have a long one.
+
+    :raises RunError: if names of temporary files are too long for that
+    """
+    with tempfile.TemporaryDirectory(prefix="podyard-") as name:
+        near = Path(name) / "t"
+        if (length := len(os.fsencode(near))) > LONGEST_NAME:
+            raise RunError(
+                f"the socket of etcd would have too long a name: that of {near} has {length} bytes, and may have "
+                f"{LONGEST_NAME}; set TMPDIR to a folder with a shorter one"
+            )
+        near.symlink_to(folder)
+        yield near
 
 
 def tail(told: Sequence[tuple[float, str]]) -> str:
