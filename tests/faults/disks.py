@@ -43,6 +43,15 @@ def cut_newest_block(server: EmbeddedServer, stream: str, *, share: float) -> in
     return lost
 
 
+def forget_index(server: EmbeddedServer, stream: str) -> None:
+    """Remove what a server noted of a stream beside its blocks, as operators are told to after a disk lost
+    something (docs/guarantees.md): it then goes by the blocks alone. The server must be down.
+    """
+    assert server.pid == 0, "the server runs"
+    for path in server.store_dir.glob(f"jetstream/*/streams/{stream}/msgs/index.db"):
+        path.unlink()
+
+
 @contextmanager
 def small_disk(directory: Path, *, mebibytes: int) -> Generator[Path]:
     """A file system of its own with so much room, for as long as the block runs."""

@@ -137,6 +137,19 @@ class Servers:
                 await anyio.sleep(POLL_S)
         raise AssertionError(f"the server {name} has not caught up within {within_s:g} s: {holds}")
 
+    async def at_the_end(self, name: str, stream: str, within_s: float = CAUGHT_UP_WITHIN_S) -> Holds:
+        """Wait until a server has the last message that any has, while nobody writes; it may lack others.
+
+        :return: what it holds then
+        """
+        with anyio.fail_after(within_s):
+            while True:
+                holds = [await self.holds(each, stream) for each in (name, *self.others(name))]
+                mine = holds[0]
+                if mine is not None and all(one and one.last_sequence == mine.last_sequence for one in holds):
+                    return mine
+                await anyio.sleep(POLL_S)
+
     async def holds(self, name: str, stream: str) -> Holds | None:
         """What of a stream lies in the server's files; None if it does not say."""
         said = await self._monitored(name, "/jsz?accounts=true&streams=true")

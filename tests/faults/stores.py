@@ -19,12 +19,14 @@ Harm = Callable[[EmbeddedServer], None]
 
 
 def cut(share: float) -> Harm:
-    """The newest block loses its end, as on a disk that had not written it."""
+    """The newest block loses its end, as on a disk that had not written it, and the server is prepared for that
+    as operators are told to."""
     return partial(_cut, share)
 
 
 def _cut(share: float, server: EmbeddedServer) -> None:
     assert disks.cut_newest_block(server, STREAM, share=share) > 0
+    disks.forget_index(server, STREAM)
 
 
 def emptied(server: EmbeddedServer) -> None:

@@ -19,8 +19,8 @@ from podyard.bench.compare import (
     workloads,
 )
 from podyard.bench.compare.data_items import DataItemsError
-from podyard.bench.compare.reference_changes import Changes, ChangesError
 from podyard.bench.compare.outcome import RunError
+from podyard.bench.compare.reference_changes import Changes, ChangesError
 from podyard.bench.compare.reference_log import Bound, Course, ReferenceLogError
 from podyard.bench.compare.sampling import Sample
 from podyard.bench.compare.workloads import Prepared
