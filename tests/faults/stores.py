@@ -19,8 +19,8 @@ Harm = Callable[[EmbeddedServer], None]
 
 
 def cut(share: float) -> Harm:
-    """The newest block loses its end, as on a disk that had not written it, and the server is prepared for that
-    as operators are told to."""
+    """The newest block loses its end, as on a disk that had not written it, and the server is prepared for
+    that as operators are told to."""
     return partial(_cut, share)
 
 

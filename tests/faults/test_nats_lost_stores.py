@@ -1,7 +1,7 @@
 """Each of three servers loses a part of its store, or all of it, and has it again.
 
-Alone on the machine: where heartbeats are late another leader is chosen meanwhile (docs/guarantees.md, what is
-not promised).
+Alone on the machine: where heartbeats are late another leader is chosen meanwhile (docs/guarantees.md, what
+is not promised).
 """
 
 from typing import Final
@@ -31,8 +31,8 @@ async def test_each_of_three_servers_begins_with_an_empty_store(cluster: Servers
 async def test_a_server_that_noted_more_than_it_has_lacks_it_until_it_begins_with_an_empty_store(
     cluster: Servers,
 ) -> None:
-    """It asks the others for what came after its note alone (nats-server 2.15.1, filestore.go: the last sequence
-    of a prior state counts). Nothing but what each server holds tells of it."""
+    """It asks the others for what came after its note alone (nats-server 2.15.1, filestore.go: the last
+    sequence of a prior state counts). Nothing but what each server holds tells of it."""
     harmed = NAMES[0]
     server = cluster[harmed]
     async with connect(cluster.settings("watcher")) as bus, connect(cluster.settings("load")) as writing:
