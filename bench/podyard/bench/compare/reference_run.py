@@ -44,7 +44,8 @@ LIMIT_S: Final = 2400.0
 ENDS_WITHIN_S: Final = 10.0
 """Seconds that it has to end after it was told to."""
 LONGEST_NAME: Final = 107 - len("/integration_test_etcd_data0123456789/etcd.sock")
-"""Bytes of the name of the folder that etcd's socket lies in (test/integration/framework/etcd.go, v1.36.2)."""
+"""Bytes of the name of the folder that etcd's socket lies in.
+Source: test/integration/framework/etcd.go, v1.36.2."""
 LAST: Final = 20
 """Lines of its output that an error shows ..."""
 LONGEST: Final = 200
@@ -108,8 +109,8 @@ def run(programs: Programs, released: Path, prepared: Prepared, row: Row, log: P
 
 @contextmanager
 def near_by_name(folder: Path) -> Generator[Path]:
-    """A short name of a folder, while the block runs. The benchmark reaches its etcd by a socket in there, whose
-    name may have 107 bytes; what results are kept in may have a long one.
+    """A short name of a folder, while the block runs. The benchmark reaches its etcd by a socket in there,
+    whose name may have 107 bytes; what results are kept in may have a long one.
 
     :raises RunError: if names of temporary files are too long for that
     """
