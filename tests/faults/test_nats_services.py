@@ -58,14 +58,12 @@ async def under_load(stage: Stage, load: Load, faults: list[Callable[[], Awaitab
             if len(load.made) > 2 * PODS:
                 await stage.people.delete(subjects.PODS, load.made[-3 * PODS : -2 * PODS])
 
-    feeding = asyncio.ensure_future(coming_and_going())
-    try:
+    async with asyncio.TaskGroup() as tasks:
+        feeding = tasks.create_task(coming_and_going())
         for fault in faults:
             await stage.bound(MORE, WITHIN_S)
             await fault()
-    finally:
         feeding.cancel()
-        await asyncio.gather(feeding, return_exceptions=True)
 
 
 async def test_the_only_server_is_killed_amid_commits(stage: Stage) -> None:

@@ -156,7 +156,7 @@ class MemoryBus(Bus):
         self._tasks = tasks
         self._link = self.link
         self._inbox = Inbox(self._link)
-        self._api = Api(self._inbox, settings.request_timeout_s)
+        self._api = Api(self._inbox, settings.request_timeout_s, settings.jetstream_prefix)
         self._publisher = Publisher(self._link, self._inbox)
         self._dead = DeadLetters(self._publisher, now)
         self._endpoints: list[Endpoint] = []

@@ -1,7 +1,7 @@
 """The JetStream API as raw requests: what nats-py does not offer, and typed answers by msgspec."""
 
 from datetime import datetime
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -65,6 +65,9 @@ class _Failure(msgspec.Struct, frozen=True):
     error: errors.ApiError | None = None
 
 
+ASKED_AGAIN_S: Final = 0.5
+"""A single message is asked for again so often (docs/rules.md, reads-are-asked-for-again)."""
+
 T = TypeVar("T")
 _decode_failure = codec.decoder(_Failure).decode
 
@@ -114,7 +117,7 @@ class Api:
     async def last_message(self, stream: str, subject: str, timeout_s: float | None = None) -> Delivery | None:
         """The last message of a subject as some replica has it, None if it has none."""
         verb = f"{self._prefix}.DIRECT.GET.{stream}.{subject}"
-        answer = await self._inbox.request(verb, b"", b"", timeout_s or self._timeout_s)
+        answer = await self._inbox.request(verb, b"", b"", timeout_s or self._timeout_s, again_s=ASKED_AGAIN_S)
         status = _heads.status(answer.head)
         if status == _heads.NOT_FOUND:
             return None

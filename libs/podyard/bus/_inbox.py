@@ -50,9 +50,13 @@ class Inbox:
         """Nobody waits for that answer any more."""
         self._waiting.pop(reply[len(self._prefix) :], None)
 
-    async def request(self, subject: str, payload: bytes, head: bytes, timeout_s: float) -> Answer:
+    async def request(
+        self, subject: str, payload: bytes, head: bytes, timeout_s: float, again_s: float | None = None
+    ) -> Answer:
         """Send and wait for the one answer.
 
+        :param again_s: sent again so often until an answer comes, whichever it is that was answered: for what
+            changes nothing, and goes to one of several of which some may be silent
         :raises Unavailable: if there was no connection within `timeout_s`; nothing was sent
         :raises NoResponders: if nobody listens on `subject`
         :raises Unclear: if no answer came within `timeout_s`, or the connection was lost
@@ -62,9 +66,11 @@ class Inbox:
         slot = _Slot()
         reply = self.expect(slot.complete)
         try:
-            self._link.publish(subject, payload, reply, head)
             with anyio.move_on_after(timeout_s):
-                await slot.done.wait()
+                while not slot.done.is_set():
+                    self._link.publish(subject, payload, reply, head)
+                    with anyio.move_on_after(again_s):
+                        await slot.done.wait()
         finally:
             self.forget(reply)
         if not slot.done.is_set():

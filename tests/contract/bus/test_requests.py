@@ -22,6 +22,7 @@ from podyard.proto.operations import DeadLetter, Lease
 from tests.support.buses import ConnectBus
 from tests.support.waiting import eventually
 
+NOT_FOUND = b"NATS/1.0 404 Message Not Found\r\n\r\n"
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
@@ -44,6 +45,23 @@ async def test_a_request_is_answered_and_carries_its_trace(bus: Bus):
     assert reply.payload == b"HELLO"
     assert (seen[0].subject, seen[0].trace) == ("svc.test.shout", TRACE)
     assert seen[0].reply.startswith("_INBOX.test."), "replies go where permissions let this service listen"
+
+
+async def test_what_is_read_is_asked_for_again_until_somebody_answers(bus: Bus, connect_bus: ConnectBus):
+    """Of the servers that have a stream the one that was asked may be silent."""
+    reader = await connect_bus("reader", jetstream_prefix="TEST.API")
+    asked: list[str] = []
+
+    async def silent_twice(request: Request) -> bytes | None:
+        asked.append(request.subject)
+        if len(asked) >= 3:
+            bus._link.publish(request.reply, b"", "", NOT_FOUND)  # as a server, below the public face
+        return None
+
+    await bus.serve("TEST.API.DIRECT.GET.>", silent_twice)
+    assert await reader.get("CLUSTER", "cluster.pods.default.web") is None
+    assert len(asked) >= 3
+    assert set(asked) == {"TEST.API.DIRECT.GET.CLUSTER.cluster.pods.default.web"}
 
 
 async def test_who_answers_nothing_leaves_the_answer_to_another(bus: Bus, connect_bus: ConnectBus):
