@@ -87,9 +87,9 @@ class Counted:
         self.requests = self.deliveries = 0
         request, on_message = Inbox.request, Watch.on_message
 
-        async def counted_request(inbox: Inbox, *what: Any) -> Any:
+        async def counted_request(inbox: Inbox, *what: Any, **how: Any) -> Any:
             self.requests += 1
-            return await request(inbox, *what)
+            return await request(inbox, *what, **how)
 
         def counted_message(watch: Watch, *what: Any) -> None:
             self.deliveries += 1
