@@ -128,27 +128,31 @@ class Servers:
         Neither that it is `current` in the stream's description nor its /healthz is a proof of that
         (nats-server 2.15.1): each server's /jsz tells what lies in its own files.
         """
+        await self._alike(name, stream, within_s, lambda holds: holds)
+
+    async def at_the_end(self, name: str, stream: str, within_s: float = CAUGHT_UP_WITHIN_S) -> Holds:
+        """Wait until a server has the last message that the others have, while nobody writes; it may lack
+        earlier ones.
+
+        :return: what it holds then
+        """
+        return await self._alike(name, stream, within_s, lambda holds: holds.last_sequence)
+
+    async def _alike(self, name: str, stream: str, within_s: float, what: Callable[[Holds], object]) -> Holds:
+        """Wait until all servers hold the same of a stream.
+
+        :param what: of what they hold is to be the same
+        :return: what the server `name` holds then
+        """
         holds: dict[str, Holds | None] = {}
         with anyio.move_on_after(within_s):
             while True:
                 holds = {each: await self.holds(each, stream) for each in self.by_name}
-                if holds[name] is not None and len(set(holds.values())) == 1:
-                    return
-                await anyio.sleep(POLL_S)
-        raise AssertionError(f"the server {name} has not caught up within {within_s:g} s: {holds}")
-
-    async def at_the_end(self, name: str, stream: str, within_s: float = CAUGHT_UP_WITHIN_S) -> Holds:
-        """Wait until a server has the last message that any has, while nobody writes; it may lack others.
-
-        :return: what it holds then
-        """
-        with anyio.fail_after(within_s):
-            while True:
-                holds = [await self.holds(each, stream) for each in (name, *self.others(name))]
-                mine = holds[0]
-                if mine is not None and all(one and one.last_sequence == mine.last_sequence for one in holds):
+                mine = holds[name]
+                if mine is not None and all(one and what(one) == what(mine) for one in holds.values()):
                     return mine
                 await anyio.sleep(POLL_S)
+        raise AssertionError(f"the server {name} has not caught up within {within_s:g} s: {holds}")
 
     async def holds(self, name: str, stream: str) -> Holds | None:
         """What of a stream lies in the server's files; None if it does not say."""

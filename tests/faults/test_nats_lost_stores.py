@@ -1,4 +1,5 @@
-"""Each of three servers loses a part of its store, or all of it, and has it again.
+"""Each of three servers loses a part of its store, or all of it, and has it again if it is started as
+operators are told to.
 
 Alone on the machine: where heartbeats are late another leader is chosen meanwhile (docs/guarantees.md, what
 is not promised).

@@ -55,8 +55,8 @@ class Inbox:
     ) -> Answer:
         """Send and wait for the one answer.
 
-        :param again_s: sent again so often until an answer comes, whichever it is that was answered: for what
-            changes nothing, and goes to one of several of which some may be silent
+        :param again_s: the message is sent again so often, and the first answer to any of them counts: for
+            questions that change nothing, to one of several of which some may be silent
         :raises Unavailable: if there was no connection within `timeout_s`; nothing was sent
         :raises NoResponders: if nobody listens on `subject`
         :raises Unclear: if no answer came within `timeout_s`, or the connection was lost
@@ -66,11 +66,11 @@ class Inbox:
         slot = _Slot()
         reply = self.expect(slot.complete)
         try:
+            self._link.publish(subject, payload, reply, head)
             with anyio.move_on_after(timeout_s):
-                while not slot.done.is_set():
-                    self._link.publish(subject, payload, reply, head)
-                    with anyio.move_on_after(again_s):
-                        await slot.done.wait()
+                while again_s is not None and not await slot.is_done_within(again_s):
+                    self._link.publish(subject, payload, reply, head, begun=True)
+                await slot.done.wait()
         finally:
             self.forget(reply)
         if not slot.done.is_set():
@@ -104,3 +104,8 @@ class _Slot:
     def complete(self, answer: Answer | None) -> None:
         self.answer = answer
         self.done.set()
+
+    async def is_done_within(self, seconds: float) -> bool:
+        with anyio.move_on_after(seconds):
+            await self.done.wait()
+        return self.done.is_set()

@@ -17,7 +17,7 @@ from podyard.cli.demo.evidence import gather
 from podyard.cli.errors import CliError, InputError
 from podyard.cli.lab import plan
 from podyard.cli.lab.lab import LabOptions, running_lab
-from podyard.cli.security import directory, identities, rotation
+from podyard.cli.security import directory, identities, rotating, rotation
 from podyard.cli.security.rotating import Rotating, Told, alone, wanted
 from podyard.cli.security.servers import Servers, believes, lets_in
 from podyard.proto import streams
@@ -183,11 +183,16 @@ class Following(Servers):
         super().__init__(place, (server.url,))
         self.server = server
         self.broken = False
+        self.overtaken = 0
+        """So many of the next reloads come to nothing: what the server read before is applied after them."""
 
     async def reload(self) -> None:
         """As the lab, and somebody who copies files, do it."""
         if self.broken:
             raise CliError("a server was away")
+        if self.overtaken:
+            self.overtaken -= 1
+            return
         self.server.reload(directory.server_settings(self._place))
         await super().reload()
 
@@ -233,6 +238,19 @@ async def test_with_now_who_has_the_old_key_is_cut_off(tmp_path: Path) -> None:
             await stage.rotating.rotate("person", within_s=0)
             assert stage.steps == ["made", "known", "replaced", "used", "gone"]
             await eventually("the old key's user is cut off", lambda: not visitor.client.is_connected)
+
+
+@pytest.mark.parametrize("name", ["queue", rotating.SERVER])
+async def test_a_server_that_applied_older_files_last_is_told_to_read_them_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(rotating, "READ_AGAIN_S", 0.5)
+    async with site(tmp_path) as here:
+        stage = Stage(here)
+        stage.servers.overtaken = 1
+        await stage.rotating.rotate(name, within_s=5)
+        assert stage.servers.overtaken == 0
+        assert stage.steps[-1] == ("used" if name == rotating.SERVER else "gone")
 
 
 @pytest.mark.parametrize("at", ["replaced", *(pytest.param(at, marks=whole) for at in ("made", "known", "gone"))])

@@ -231,8 +231,8 @@ def test_the_reference_has_its_own_etcd_and_the_time_of_the_log(tmp_path: Path) 
 def test_the_benchmark_reaches_its_etcd_wherever_results_are_kept(tmp_path: Path) -> None:
     folder = tmp_path / ("long" * 30)
     folder.mkdir()
-    with reference_run.near_by_name(folder) as near, socket.socket(socket.AF_UNIX) as etcd:
-        within = near / "integration_test_etcd_data0123456789"
+    with reference_run.short_name(folder) as short, socket.socket(socket.AF_UNIX) as etcd:
+        within = short / "integration_test_etcd_data0123456789"
         within.mkdir()
         etcd.bind(str(within / "etcd.sock"))
         assert (folder / within.name / "etcd.sock").exists()
@@ -244,7 +244,7 @@ def test_a_name_too_long_for_a_socket_is_told(tmp_path: Path, monkeypatch: pytes
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     with (
-        pytest.raises(RunError, match="set TMPDIR to a folder with a shorter one"),
-        reference_run.near_by_name(tmp_path),
+        pytest.raises(RunError, match="set TMPDIR to a folder with a shorter name"),
+        reference_run.short_name(tmp_path),
     ):
         pass

@@ -44,7 +44,7 @@ LIMIT_S: Final = 2400.0
 ENDS_WITHIN_S: Final = 10.0
 """Seconds that it has to end after it was told to."""
 LONGEST_NAME: Final = 107 - len("/integration_test_etcd_data0123456789/etcd.sock")
-"""Bytes of the name of the folder that etcd's socket lies in.
+"""Bytes of the name of the folder that etcd's socket lies in: that of a socket may have 107 (unix(7)).
 Source: test/integration/framework/etcd.go, v1.36.2."""
 LAST: Final = 20
 """Lines of its output that an error shows ..."""
@@ -68,7 +68,7 @@ def run(programs: Programs, released: Path, prepared: Prepared, row: Row, log: P
     log.parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as closing:
         folder = Path(closing.enter_context(tempfile.TemporaryDirectory(dir=log.parent, prefix=".reference-")))
-        near = closing.enter_context(near_by_name(folder))
+        short = closing.enter_context(short_name(folder))
         (folder / "bin").mkdir()
         (folder / "bin" / STORE).symlink_to(programs.etcd)
         logged = closing.enter_context(log.open("wb"))
@@ -76,7 +76,7 @@ def run(programs: Programs, released: Path, prepared: Prepared, row: Row, log: P
         process = subprocess.Popen(
             command(programs.benchmark, prepared, row, folder),
             cwd=prepared.configuration.parent,
-            env=environment(os.environ, near, released),
+            env=environment(os.environ, short, released),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=logged,
@@ -108,21 +108,21 @@ def run(programs: Programs, released: Path, prepared: Prepared, row: Row, log: P
 
 
 @contextmanager
-def near_by_name(folder: Path) -> Generator[Path]:
-    """A short name of a folder, while the block runs. The benchmark reaches its etcd by a socket in there,
-    whose name may have 107 bytes; what results are kept in may have a long one.
+def short_name(folder: Path) -> Generator[Path]:
+    """A link to a folder that may have a long name, while the block runs: the benchmark makes a socket in the
+    folder, by which it reaches etcd.
 
-    :raises RunError: if names of temporary files are too long for that
+    :raises RunError: if names of temporary files are too long for a socket
     """
     with tempfile.TemporaryDirectory(prefix="podyard-") as name:
-        near = Path(name) / "t"
-        if (length := len(os.fsencode(near))) > LONGEST_NAME:
+        link = Path(name) / "t"
+        if (length := len(os.fsencode(link))) > LONGEST_NAME:
             raise RunError(
-                f"the socket of etcd would have too long a name: that of {near} has {length} bytes, and may have "
-                f"{LONGEST_NAME}; set TMPDIR to a folder with a shorter one"
+                f"the socket of etcd would have too long a name: {link} has {length} bytes, and may have "
+                f"{LONGEST_NAME}; set TMPDIR to a folder with a shorter name"
             )
-        near.symlink_to(folder)
-        yield near
+        link.symlink_to(folder)
+        yield link
 
 
 def tail(told: Sequence[tuple[float, str]]) -> str:

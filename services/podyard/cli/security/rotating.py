@@ -32,10 +32,10 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 
 Tell = Callable[[Told], None]
 
-READ_AGAIN_S: Final = 2.0
-"""Between two times that servers are told to read their configuration, if it does not hold yet."""
 LOOKED_FOR_S: Final = 20.0
-"""Seconds that servers get to go by new files: those of a lab see them within one."""
+"""Seconds that servers get to go by new files: those of a lab see them within one ..."""
+READ_AGAIN_S: Final = 2.0
+"""... and after which they are told once more to read them."""
 
 BACK_WITHIN_S: Final = 5.0
 """Seconds that who has left with the old key gets to come back with the new one, before it is told."""
@@ -164,26 +164,17 @@ class Rotating:
         expected: bool,
         otherwise: str,
     ) -> None:
-        """Ask each server, until it answers what is expected. All are told to read their configuration again
-        meanwhile: of two that read it at once, one by a signal, the one that read the older files may be the
-        last to count (seen on nats-server 2.15.1).
+        """Ask each server, until it answers what is expected.
 
         :raises CliError: with `otherwise`, naming the server that does not in time
         """
-        read_at = anyio.current_time()
         for address in self._servers.addresses:
             login = login_at(address)
 
             async def does(login: BusSettings = login) -> bool:
-                nonlocal read_at
-                if await ask(login) is expected:
-                    return True
-                if anyio.current_time() - read_at >= READ_AGAIN_S:
-                    await self._servers.reload()
-                    read_at = anyio.current_time()
-                return False
+                return await ask(login) is expected
 
-            if not await _within(LOOKED_FOR_S, does):
+            if not await self._shows_by_the_files(does):
                 raise CliError(
                     f"{login.shown_servers} {otherwise}",
                     f"give it the files of {self._place}/server, then run the same command again: it goes on",
@@ -225,12 +216,30 @@ class Rotating:
             async def shown(login: BusSettings = login) -> bool:
                 return x509.load_der_x509_certificate(await certificate_of(login)) == fresh
 
-            if not await _within(LOOKED_FOR_S, shown):
+            if not await self._shows_by_the_files(shown):
                 raise CliError(
                     f"{login.shown_servers} shows its old certificate",
                     f"give it the files of {self._place}/server, then run the same command again",
                 )
         self._told(SERVER, "used", "servers show the new certificate")
+
+    async def _shows_by_the_files(self, asked: Callable[[], Awaitable[bool]]) -> bool:
+        """Whether a server goes by the new files in time; until then all servers read them again and again. A
+        server that follows its files may read them while it is told to: then the older content may be the
+        last that it applies (seen on nats-server 2.15.1).
+        """
+        read_at = anyio.current_time()
+
+        async def does() -> bool:
+            nonlocal read_at
+            if await asked():
+                return True
+            if anyio.current_time() - read_at >= READ_AGAIN_S:
+                await self._servers.reload()
+                read_at = anyio.current_time()
+            return False
+
+        return await _within(LOOKED_FOR_S, does)
 
     def _told(self, identity: str, step: str, text: str) -> None:
         self._tell(Told(identity=identity, step=step, text=text))
