@@ -68,9 +68,11 @@ class Inbox:
         try:
             self._link.publish(subject, payload, reply, head)
             with anyio.move_on_after(timeout_s):
-                while again_s is not None and not await slot.is_done_within(again_s):
-                    self._link.publish(subject, payload, reply, head, begun=True)
-                await slot.done.wait()
+                if again_s is None:
+                    await slot.done.wait()
+                else:
+                    while not await slot.is_done_within(again_s):
+                        self._link.publish(subject, payload, reply, head, begun=True)
         finally:
             self.forget(reply)
         if not slot.done.is_set():
