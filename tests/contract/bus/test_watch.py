@@ -682,11 +682,13 @@ async def test_a_stream_that_is_made_again_while_another_consumer_is_made_is_lis
     reader = Reader()
     opened = 0
     open_feed = Feed.open
+    all_stored = anyio.Event()
 
     async def replacing(feed: Feed, api: Any, subjects: tuple[str, ...], start: int) -> int:
         nonlocal opened
         opened += 1
         if opened == 3:  # the first one that follows was full
+            await all_stored.wait()
             await bus.api.call("STREAM.DELETE.CLUSTER", None, dict[str, Any])
             await ensure_streams(bus)
             await bus.publish_many([message(f"q{i}", b"new") for i in range(MANY)])
@@ -696,6 +698,7 @@ async def test_a_stream_that_is_made_again_while_another_consumer_is_made_is_lis
     async with watching(bus, reader):
         await reader.until_synced()
         await much(bus)
+        all_stored.set()
         await reader.until(lambda: len(reader.synced_at) == 2, limit_s=20)
         assert reader.content == {f"cluster.pods.default.q{i}": b"new" for i in range(MANY)}
     assert "made again" in reader.reasons[1]
