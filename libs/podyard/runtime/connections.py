@@ -171,6 +171,12 @@ class Connection(H11Protocol):
         if self.is_made:
             self.transport.abort()
 
+    def forget(self) -> None:
+        """Its visit is over: nothing leads back to it any more. So what it read and wrote, and its TLS buffers,
+        end with it, and not when the garbage collector looks next."""
+        self.app_state.clear()
+        self.scope = self.cycle = None  # type: ignore[assignment]
+
     def _let_go_in(self, seconds: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
@@ -322,7 +328,7 @@ class Door:
                 self._count(WRONG_CERTIFICATE)
             loop.call_soon(visit.cancel)  # once the alert is sent
 
-        _turned_away.set(turned_away)
+        told = _turned_away.set(turned_away)
         tls: dict[str, Any] = {}
         if self._context is not None:
             context = self._context()
@@ -342,3 +348,5 @@ class Door:
             connection.abort()
             with contextlib.suppress(OSError):  # a handshake that has not begun would go on without us
                 client.shutdown(socket.SHUT_RDWR)
+            _turned_away.reset(told)  # else the context of the visit holds the visit
+            connection.forget()

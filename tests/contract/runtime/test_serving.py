@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import gc
 import gzip
 import logging
 import os
@@ -9,6 +10,7 @@ import socket
 import ssl
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -226,6 +228,31 @@ def test_a_kept_connection_that_is_idle_is_closed_and_not_counted(
             client.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
             assert client.makefile("rb").read().endswith(b"ok")
         assert refused(registry) == {}
+
+
+@pytest.mark.parametrize("authority", [None, ""], ids=["plain", "secure"])
+def test_a_connection_that_has_ended_waits_for_no_garbage_collector(
+    monkeypatch: pytest.MonkeyPatch, authority: str | None
+) -> None:
+    """With it end its buffers, which are as large as the largest answer."""
+    seen: list[weakref.ref[connections.Connection]] = []
+
+    class Seen(connections.Connection):
+        def __init__(self, *given: Any, **more: Any) -> None:
+            super().__init__(*given, **more)
+            seen.append(weakref.ref(self))
+
+    monkeypatch.setattr(connections, "Connection", Seen)
+    gc.disable()
+    try:
+        with serving(secure={}) as endpoint:
+            for _ in range(2):
+                with visitor(endpoint, authority=authority) as client:
+                    assert client.get("/livez").text == client.get("/readyz").text == "ok"
+            with visitor(endpoint):
+                until("both are forgotten", lambda: len(seen) == 2 and not any(one() for one in seen))
+    finally:
+        gc.enable()
 
 
 def test_a_head_that_is_too_long_is_refused(registry: prometheus_client.CollectorRegistry) -> None:
