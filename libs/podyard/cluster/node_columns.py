@@ -243,11 +243,12 @@ class ChangeLog:
             self._base += half
         return self._base + len(rows)
 
-    def since(self, version: int) -> set[int] | None:
-        """Rows that changed after `version`; `None` if the log does not go back so far."""
+    def since(self, version: int) -> list[int] | None:
+        """Rows that changed after `version`, ascending; `None` if the log does not go back so far."""
         if version < self._base:
             return None
-        return set(self._rows[version - self._base :])
+        rows = self._rows[version - self._base :]
+        return rows if len(rows) == 1 else sorted(set(rows))
 
 
 def grown(column: NDArray[Cell], capacity: int) -> NDArray[Cell]:

@@ -74,6 +74,8 @@ class NodeTable:
         self.live: NDArray[np.bool_] = np.zeros(capacity, dtype=np.bool_)
         self.generation: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
         """Version at which the row changed last."""
+        self._node_generation: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
+        """Version at which the row's node changed last: what is placed there may be newer."""
         self.room = Room(capacity)
         """What nodes have of each resource, and what is taken of it."""
         self.pod_count: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
@@ -128,7 +130,11 @@ class NodeTable:
         logged = self._log.since(version)
         if logged is None:
             return np.flatnonzero(self.generation > version).tolist()
-        return sorted(logged)
+        return logged
+
+    def same_node_since(self, row: int, version: int) -> bool:
+        """Whether the node of a row is the one of `version`: at most other pods are placed there."""
+        return self._node_generation.item(row) <= version
 
     def label_column(self, key: str) -> LabelColumn:
         """Values of label `key` by row; made at the first use, then kept up to date."""
@@ -237,7 +243,7 @@ class NodeTable:
                 column.set(row, node)
             except Exception as fault:  # the boundary to plugins, who make columns
                 self._throw_away(self._columns, kind, fault)
-        self._note(row)
+        self._note_node(row)
         return row
 
     def remove_node(self, name: str) -> None:
@@ -262,7 +268,7 @@ class NodeTable:
                 self._throw_away(self._columns, kind, fault)
         self._free.append(row)
         self._order = None
-        self._note(row)
+        self._note_node(row)
 
     # ---- pods ----------------------------------------------------------------------------------------------
 
@@ -397,6 +403,10 @@ class NodeTable:
     def _note(self, row: int) -> None:
         self.generation[row] = self._log.note(row, self.capacity)
 
+    def _note_node(self, row: int) -> None:
+        self._note(row)
+        self._node_generation[row] = self.version
+
     def _drop_columns(self) -> None:
         """Too many labels were asked for. Their values may have other numbers when they are asked for again,
         as after a node's change."""
@@ -439,7 +449,15 @@ class NodeTable:
         self.capacity = capacity
         self.names += [""] * old
         self.nodes += [None] * old
-        for column in ("live", "generation", "pod_count", "pod_limit", "unschedulable", "taint_set"):
+        for column in (
+            "live",
+            "generation",
+            "_node_generation",
+            "pod_count",
+            "pod_limit",
+            "unschedulable",
+            "taint_set",
+        ):
             setattr(self, column, grown(getattr(self, column), capacity))
         self.room.grow(capacity)
         self._labels.grow(capacity)

@@ -385,12 +385,13 @@ class Feasibility:
         """One row by itself; of the layers that all rows go through next, the first only learns whether it
         gets there."""
         reached = candidate = self._is_candidate(row)
+        same_node = row not in self._touched and self._cluster.nodes.same_node_since(row, self._version)
         layers = self._layers if self._first is None else self._layers[: self._first]
         name = ""
         try:
             for layer in layers:
                 name = layer.name
-                reached = layer.pass_one(row, reached, self.state, pod, self._cluster)
+                reached = layer.pass_one(row, reached, same_node, self.state, pod, self._cluster)
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(name, "filter", fault) from fault
         if self._first is None:

@@ -47,10 +47,11 @@ it)."""
 Scores: TypeAlias = NDArray[np.int64]
 """Aligned with rows."""
 
-Scope: TypeAlias = Literal["row", "cluster"]
-"""`row`: the answer for a node depends on the pod's signature and on that row only. `cluster`: on other rows
-too (counts over a topology domain), so the framework asks again for all rows when the plugin's token changes;
-without a token, after any change of the table."""
+Scope: TypeAlias = Literal["node", "row", "cluster"]
+"""`row`: the answer for a node depends on the pod's signature and on that row only. `node`: on the row's Node
+alone, not on what is placed there, so the framework need not ask again for a row on which a pod was placed.
+`cluster`: on other rows too (counts over a topology domain), so the framework asks again for all rows when
+the plugin's token changes; without a token, after any change of the table."""
 
 
 @runtime_checkable
@@ -80,6 +81,15 @@ class ReadsTemplate(Signed, Protocol):
     again for pods in which all of these are equal."""
 
     reads_template: ClassVar[bool]
+    """True."""
+
+
+@runtime_checkable
+class SignsFewTemplates(Signed, Protocol):
+    """Whether its signature is None can be told from what `ReadsTemplate` lists: where it is, the plugin is
+    not asked again for pods in which all of that is equal. For plugins that most templates do not concern."""
+
+    signs_few_templates: ClassVar[bool]
     """True."""
 
 

@@ -59,8 +59,8 @@ class Layer:
     """
 
     __slots__ = (
-        "_answer", "_codes", "_fresh", "_pattern_of", "_patterns", "_rows", "_statuses", "groups", "name", "number", "only",
-        "passes", "plugin", "reached", "stale",
+        "_answer", "_by_node", "_codes", "_fresh", "_pattern_of", "_patterns", "_rows", "_statuses", "groups", "name", "number",
+        "only", "passes", "plugin", "reached", "stale",
     )  # fmt: skip
 
     def __init__(self, number: int, plugin: Filter, capacity: int) -> None:
@@ -87,6 +87,7 @@ class Layer:
         self.groups: list[RejectedGroup] | None = None
         """What `grouping` made of the rejected rows, until they change."""
         self._statuses: dict[int, Status] = {}
+        self._by_node = plugin.scope == "node"
         self._pattern_of = optional_hooks.filter_pattern(plugin)
         self._patterns: Latest[Hashable, Answer] = Latest(MOST_PATTERNS)
         self._answer: Answer | None = None
@@ -133,9 +134,16 @@ class Layer:
             self._rows = self.reached.nonzero()[0]
         return self._rows
 
-    def pass_one(self, row: int, reached: bool, state: CycleState, pod: PodInfo, cluster: Snapshot) -> bool:
-        """The same for one row, whose answer is stale. The plugin's exceptions are the caller's."""
+    def pass_one(
+        self, row: int, reached: bool, same_node: bool, state: CycleState, pod: PodInfo, cluster: Snapshot
+    ) -> bool:
+        """The same for one row that changed. The plugin's exceptions are the caller's.
+
+        :param same_node: what changed is at most what is placed there
+        """
         before = self.reached.item(row)
+        if same_node and self._by_node and before and reached and not self.stale.item(row):
+            return self.passes.item(row)
         self._answer = None
         if before and not self.passes.item(row):
             self.groups = None

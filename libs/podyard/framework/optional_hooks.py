@@ -64,6 +64,11 @@ def reads_template(plugin: object) -> bool:
     return getattr(plugin, "reads_template", False)
 
 
+def signs_few_templates(plugin: object) -> bool:
+    """Whether it is a `SignsFewTemplates`."""
+    return getattr(plugin, "signs_few_templates", False)
+
+
 def by_extremes(normalizer: object) -> bool:
     """Whether it is a `NormalizesByExtremes`."""
     return getattr(normalizer, "by_extremes", False)

@@ -70,7 +70,7 @@ class ScoreLayer:
 
     __slots__ = (
         "_by_extremes", "_extremes", "_last", "_late", "_normalizer", "_plugin", "_points_of", "_settled", "_weight", "_witnesses",
-        "_written", "empty", "name", "points",
+        "_written", "by_node", "empty", "name", "points",
     )  # fmt: skip
 
     def __init__(self, entry: WeightedScore, capacity: int, dtype: type[np.signedinteger[Any]]) -> None:
@@ -83,6 +83,8 @@ class ScoreLayer:
         self._weight = entry.weight
         self._normalizer: NormalizeScore | None = entry.normalizer
         self._by_extremes = optional_hooks.by_extremes(entry.normalizer)
+        self.by_node = entry.plugin.scope == "node"
+        """What is placed on a row does not count."""
         self.empty = True
         """It knows no row."""
         self.points: Points = np.zeros(capacity, dtype=dtype)

@@ -33,6 +33,8 @@ from podyard.proto.decisions import NodeScore
 INFEASIBLE: Final = -1
 """Total of a row that does not take the pod."""
 _ONE: Final = np.int8(1)
+MOST_TOLD: Final = 16
+"""Rows of which is remembered what was told: those that lead for long are told of for every pod."""
 ALIKE: Final = 1
 """Total of every feasible node if no plugin scores. Source: schedule_one.go, prioritizeNodes."""
 
@@ -83,6 +85,8 @@ class Scoreboard:
         """Totals by place in the order of node names."""
         self._top = INFEASIBLE
         self._best: NDArray[np.intp] | list[int] = []
+        self._told: dict[int, NodeScore] = {}
+        """By place: what was told of a row, until it has other points."""
 
     # ---- reading -------------------------------------------------------------------------------------------
 
@@ -123,18 +127,16 @@ class Scoreboard:
                     break
                 places.append(place)
                 left[place] = INFEASIBLE
-        rows, names, named, ranked = (
-            self._cluster.nodes.order.rows,
-            self._cluster.nodes.names,
-            self._named,
-            self._ranked,
-        )
-        found: list[NodeScore] = []
-        for place in places:
-            row = rows.item(place)
-            points = {name: points.item(row) for name, points in named}
-            found.append(NodeScore(node=names[row], total=ranked.item(place), plugins=points))
-        return tuple(found)
+        return tuple([self._told.get(place) or self._tell(place) for place in places])
+
+    def _tell(self, place: int) -> NodeScore:
+        if len(self._told) > MOST_TOLD:
+            self._told.clear()
+        nodes = self._cluster.nodes
+        row = nodes.order.rows.item(place)
+        points = {name: points.item(row) for name, points in self._named}
+        told = self._told[place] = NodeScore(node=nodes.names[row], total=self._ranked.item(place), plugins=points)
+        return told
 
     # ---- bringing up to date -------------------------------------------------------------------------------
 
@@ -159,13 +161,13 @@ class Scoreboard:
         self.pre_scored = self._stopwatch()
         if not changed and not moved and moved is not None and not renewed:
             return
-        self._version = nodes.version
+        since, self._version = self._version, nodes.version
         rows = None if moved is None else moved.union(changed)
         if rows is None or len(rows) > FEW_ROWS:
             self._known[changed] = False
             self._score_all(asking, () if len(changed) <= FEW_ROWS else None)
-        elif renewed or not self._score_rows(rows, asking):
-            self._ask_rows(rows, asking)
+        elif renewed or not self._score_rows(rows, since, asking):
+            self._ask_rows(rows, since, asking)
             self._score_all(asking, rows, others_stay=True)
 
     def _size(self) -> int:
@@ -272,6 +274,7 @@ class Scoreboard:
             if others_stay and self._layers:
                 self._rank_some(different)
                 return
+        self._told.clear()
         totals = self._totals if self._layers else np.full(len(mask), self._alike, dtype=self._totals.dtype)
         feasible_by_name = order.arranged(mask).view(np.int8)
         self._ranked = order.arranged(totals) | (feasible_by_name - _ONE)  # all bits set: INFEASIBLE
@@ -283,6 +286,7 @@ class Scoreboard:
         for row in rows:
             place = self._place(row)
             if place >= 0:
+                self._told.pop(place, None)
                 self._set_total(place, self._totals.item(row) if mask.item(row) else INFEASIBLE)
         if not len(self._best):
             self._find_best()
@@ -295,32 +299,37 @@ class Scoreboard:
 
     # ---- some rows -----------------------------------------------------------------------------------------
 
-    def _ask_rows(self, changed: Iterable[int], asking: Asking) -> None:
-        """A few changed rows, so that layers that know all others need no arrays for them."""
-        mask = self._feasibility.mask
+    def _ask_rows(self, changed: Iterable[int], since: int, asking: Asking) -> None:
+        """A few rows that changed after version `since`, so that layers that know all others need no arrays
+        for them."""
+        mask, nodes = self._feasibility.mask, self._cluster.nodes
         name = ""
         try:
             for row in changed:
+                same_node = self._known.item(row) and nodes.same_node_since(row, since)
                 self._known[row] = mask.item(row)
                 if mask.item(row):
                     for layer in self._layers:
                         name = layer.name
-                        if not layer.empty:
+                        if not layer.empty and not (same_node and layer.by_node):
                             layer.ask_one(row, asking)
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(name, "Score", fault) from fault
 
-    def _score_rows(self, changed: Iterable[int], asking: Asking) -> bool:
-        """A few changed rows by themselves; False if points of other rows are concerned: all have to be gone
-        through."""
+    def _score_rows(self, changed: Iterable[int], since: int, asking: Asking) -> bool:
+        """A few rows that changed after version `since`, by themselves; False if points of other rows are
+        concerned: all have to be gone through."""
+        nodes = self._cluster.nodes
         for row in changed:
             place = self._place(row)
             if place < 0:
                 continue
+            self._told.pop(place, None)
             was = self._ranked.item(place) != INFEASIBLE
             feasible = self._known[row] = self._feasibility.mask.item(row)
             if feasible:
-                if not self._score_row(row, not was, asking):
+                same_node = was and nodes.same_node_since(row, since)
+                if not self._score_row(row, not was, same_node, asking):
                     return False
                 total = sum([layer.points.item(row) for layer in self._layers])
                 self._totals[row] = total
@@ -333,10 +342,12 @@ class Scoreboard:
             self._find_best()
         return True
 
-    def _score_row(self, row: int, joined: bool, asking: Asking) -> bool:
+    def _score_row(self, row: int, joined: bool, same_node: bool, asking: Asking) -> bool:
         name = ""
         try:
             for layer in self._layers:
+                if same_node and layer.by_node:
+                    continue
                 name = layer.name
                 if not layer.update_one(row, joined, asking, self._feasibility):
                     return False

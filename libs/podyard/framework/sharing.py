@@ -6,7 +6,7 @@ that, so that those plugins sign one of them (measured: 1 µs instead of 20).
 
 from collections.abc import Hashable, Iterable
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -31,6 +31,15 @@ HELD: Final = 8
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
+class _Template(NamedTuple):
+    number: int
+    """Of what the plugins say of it that read the template alone."""
+    usage: Usage
+    """What each of its pods takes."""
+    signature: tuple[Hashable, ...]
+    """Of each of its pods; empty: some plugin reads more of them."""
+
+
 class Signatures:
     """Signs pods for all plugins whose results are shared."""
 
@@ -43,8 +52,9 @@ class Signatures:
         """Every plugin says what it reads; else pods share nothing."""
         self._by_template = [plugin for plugin in listed if optional_hooks.reads_template(plugin)]
         self._by_pod = [plugin for plugin in listed if plugin not in self._by_template]
-        self._templates = Kept[bytes, tuple[int, Usage]](TEMPLATES_BYTES)
-        """Number of the signature, and what each pod of the template takes."""
+        self._few = all(optional_hooks.signs_few_templates(plugin) for plugin in self._by_pod)
+        """Whether those can be told by a template that sign none of its pods."""
+        self._templates = Kept[bytes, _Template](TEMPLATES_BYTES)
         self._numbers = Kept[Hashable, int](TEMPLATES_BYTES)
         """By signature. One that is forgotten gets another number: its pods share nothing with those
         before."""
@@ -61,13 +71,19 @@ class Signatures:
         )
         known = self._templates.get(template)
         if known is None:
-            number = self._number(pod, template)
-        else:
-            self._templates.use(template)
-            number, usage = known
-            if isinstance(pod, PodFacts):
-                pod.share_usage(usage)
-        return self._signed([number], self._by_pod, pod)
+            return self._first_of(template, pod)
+        self._templates.use(template)
+        if isinstance(pod, PodFacts):
+            pod.share_usage(known.usage)
+        return known.signature or self._signed([known.number], self._by_pod, pod)
+
+    def _first_of(self, template: bytes, pod: PodInfo) -> tuple[Hashable, ...]:
+        number = self._number(pod)
+        signature = self._signed([number], self._by_pod, pod)
+        shared = self._few and signature.count(None) == len(self._by_pod)
+        known = _Template(number, pod.usage, signature if shared else ())
+        self._templates.keep(template, known, len(template) + USAGE_BYTES)
+        return signature
 
     def _signed(self, found: list[Hashable], plugins: Iterable[Any], pod: PodInfo) -> tuple[Hashable, ...]:
         """`found` and what these plugins sign with.
@@ -90,7 +106,7 @@ class Signatures:
         joined = pod.pod
         return HELD * len(_ENCODER.encode((pod.labels, joined.metadata.owner_references, joined.spec)))
 
-    def _number(self, pod: PodInfo, template: bytes) -> int:
+    def _number(self, pod: PodInfo) -> int:
         signature = self._signed([], self._by_template, pod)
         number = self._numbers.get(signature)
         if number is None:
@@ -98,5 +114,4 @@ class Signatures:
             self._numbers.keep(signature, number, bytes_of(signature))
         else:
             self._numbers.use(signature)
-        self._templates.keep(template, (number, pod.usage), len(template) + USAGE_BYTES)
         return number

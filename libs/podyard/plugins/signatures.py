@@ -9,7 +9,7 @@ import difflib
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from types import FunctionType, ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_args
 
 from podyard.framework import event_registry, hint_sharing, interfaces, one_at_a_time
 from podyard.framework.profile import FIELDS, PROTOCOLS
@@ -242,10 +242,10 @@ def _adapter(missing: str) -> str:
 
 
 def _scope_faults(plugin: type[Any], own: Mapping[str, Any]) -> Iterator[str]:
-    if ("filter" in own or "score" in own) and getattr(plugin, "scope", None) not in ("row", "cluster"):
+    if ("filter" in own or "score" in own) and getattr(plugin, "scope", None) not in get_args(interfaces.Scope):
         yield (
-            'it has no scope; write `scope = "row"` in the class if its answer for a node depends on the pod and that node only, '
-            '`scope = "cluster"` if on other nodes too'
+            'it has no scope; write `scope = "row"` in the class if its answer for a node depends on the pod, that node and what is '
+            'placed there, `scope = "node"` if on the pod and the node only, `scope = "cluster"` if on other nodes too'
         )
 
 

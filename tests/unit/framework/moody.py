@@ -62,7 +62,7 @@ class Mood:
     place in the table."""
 
     name: ClassVar[str] = "Mood"
-    scope: ClassVar[Scope] = "row"
+    scope: ClassVar[Scope] = "node"
 
     def __init__(self) -> None:
         self.mood = 0
@@ -134,11 +134,11 @@ class Liking:
 
 
 class Sized:
-    """Scores by the size of the node, on a scale of its own, which is its token. Looks at one node only, and
+    """Scores by the size of the node, on a scale of its own, which is its token. Looks at the node alone, and
     normalises by extremes."""
 
     name: ClassVar[str] = "Sized"
-    scope: ClassVar[Scope] = "row"
+    scope: ClassVar[Scope] = "node"
     by_extremes: ClassVar[bool] = True
 
     def __init__(self) -> None:

@@ -234,6 +234,65 @@ def test_a_plugin_of_cluster_scope_is_asked_again_for_all_rows() -> None:
         snapshot.nodes.place(on(make_pod(f"q{expected}"), "abc"[expected]))
 
 
+class Asked:
+    """Takes nodes of 2 CPUs or more, and likes those of 4; notes which it is asked about, one by one."""
+
+    name: ClassVar[str] = "Asked"
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.filtered: list[str] = []
+        self.scored: list[str] = []
+
+    def signature(self, pod: PodInfo) -> Hashable:
+        return None
+
+    def filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Verdicts:
+        return (cluster.nodes.room.allocatable[0, rows] < 2000).astype(np.int64)
+
+    def filter_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
+        self.filtered.append(cluster.nodes.names[row])
+        return int(cluster.nodes.room.allocatable.item(0, row) < 2000)
+
+    def verdict(self, state: CycleState, code: int) -> Status:
+        return statuses.unresolvable("small")
+
+    def score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Scores:
+        return np.minimum(cluster.nodes.room.allocatable[0, rows] // 1000, 4)
+
+    def score_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
+        self.scored.append(cluster.nodes.names[row])
+        return min(cluster.nodes.room.allocatable.item(0, row) // 1000, 4)
+
+
+@pytest.mark.parametrize(("scope", "again"), [("row", ["a"]), ("node", [])])
+def test_what_is_placed_on_a_node_is_nothing_to_a_plugin_of_node_scope(scope: Scope, again: list[str]) -> None:
+    asked = Asked(scope)
+    snapshot = snapshot_of(make_node("a", cpu="8"), make_node("b", cpu="8"), make_node("c", cpu="8"))
+    cycle = Cycle(with_plugins(asked), snapshot)
+    cycle.run(make_pod("p"))
+    snapshot.nodes.place(on(make_pod("q"), "a"))
+    cycle.run(make_pod("p"))
+    assert (asked.filtered, asked.scored) == (again, again)
+
+
+def test_a_plugin_of_node_scope_is_asked_again_about_a_node_that_is_another() -> None:
+    asked = Asked("node")
+    snapshot = snapshot_of(make_node("a", cpu="8"), make_node("b", cpu="8"), make_node("c", cpu="8"))
+    cycle = Cycle(with_plugins(asked), snapshot)
+    cycle.run(make_pod("p"))
+    snapshot.nodes.set_node(make_node("b", cpu="3"))
+    snapshot.nodes.place(on(make_pod("q"), "b"))
+    result = cycle.run(make_pod("p"))
+    assert (asked.filtered, asked.scored) == (["b"], ["b"])
+    assert {score.node: score.plugins["Asked"] for score in result.scores} == {"a": 4, "b": 3, "c": 4}
+    snapshot.nodes.set_node(make_node("b", cpu="1"))
+    assert cycle.run(make_pod("p")).nodes_feasible == 2
+    snapshot.nodes.remove_node("b")
+    snapshot.nodes.set_node(make_node("d", cpu="3"))  # in the row of b
+    assert {score.node: score.plugins["Asked"] for score in cycle.run(make_pod("p")).scores} == {"a": 4, "c": 4, "d": 3}
+
+
 class Unsigned(FilterOneNode):
     """Reads the pod's name and does not say so: its pods must share nothing."""
 

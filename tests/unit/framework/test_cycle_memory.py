@@ -2,6 +2,7 @@
 
 import gc
 import tracemalloc
+from collections.abc import Hashable
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from podyard.framework import cycle as module
 from podyard.framework import sharing
 from podyard.framework.cycle import FEWEST_SIGNATURES, Cycle
+from podyard.framework.pod_info import PodInfo
 from podyard.framework.sharing import Signatures
 from tests.unit.framework.builders import make_node, make_pod, profile, snapshot_of
 
@@ -78,3 +80,40 @@ def test_a_signature_that_is_known_is_not_made_again() -> None:
     first = signatures.of(make_pod("a", labels={"app": "x"}))
     assert signatures.of(make_pod("b", labels={"app": "x"})) == first
     assert signatures.of(make_pod("c", labels={"app": "y"})) != first
+
+
+class Volumes:
+    """Signs pods with volumes, by their uid."""
+
+    name = "Volumes"
+    signs_few_templates = True
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def signature(self, pod: PodInfo) -> Hashable:
+        self.asked += 1
+        return pod.uid if pod.pod.spec.volumes else None
+
+
+def test_a_plugin_that_signs_few_templates_is_asked_once_about_the_others() -> None:
+    volumes = Volumes()
+    signatures = Signatures([volumes])
+    plain = {signatures.of(make_pod(name)) for name in ("a", "b", "c")}
+    assert (len(plain), volumes.asked) == (1, 1)
+    mounting = {
+        signatures.of(
+            make_pod(name, spec={"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]})
+        )
+        for name in ("d", "e", "f")
+    }
+    assert (len(mounting), volumes.asked) == (3, 4)
+    assert not plain & mounting
+
+
+def test_a_plugin_that_does_not_say_so_is_asked_about_every_pod() -> None:
+    volumes = Volumes()
+    volumes.signs_few_templates = False
+    signatures = Signatures([volumes])
+    assert len({signatures.of(make_pod(name)) for name in ("a", "b", "c")}) == 1
+    assert volumes.asked == 3

@@ -220,6 +220,7 @@ def test_a_plugin_that_did_not_change_its_mind_is_asked_for_changed_rows_only(*,
 
     class Counting(Mood):
         name = "Counting"
+        scope = "row"
 
         def filter_one(self, state: Any, pod: Any, cluster: Snapshot, row: int) -> int:
             asked.append(cluster.nodes.names[row])

@@ -41,6 +41,7 @@ class DynamicResources(NoPreference):
 
     name: ClassVar[str] = NAME
     scope: ClassVar[Scope] = "row"
+    signs_few_templates: ClassVar[bool] = True
 
     def __init__(self, args: Args) -> None:
         self.args = args

@@ -53,7 +53,7 @@ class ImageLocality:
     """Score."""
 
     name: ClassVar[str] = NAME
-    scope: ClassVar[Scope] = "row"
+    scope: ClassVar[Scope] = "node"
     reads_template: ClassVar[bool] = True
 
     def __init__(self) -> None:

@@ -77,7 +77,7 @@ class NodeAffinity:
     """PreFilter, Filter, PreScore, Score."""
 
     name: ClassVar[str] = NAME
-    scope: ClassVar[Scope] = "row"
+    scope: ClassVar[Scope] = "node"
     reads_template: ClassVar[bool] = True
     by_extremes: ClassVar[bool] = True
 

@@ -30,7 +30,7 @@ class NodeDeclaredFeatures:
     """PreFilter, Filter."""
 
     name: ClassVar[str] = NAME
-    scope: ClassVar[Scope] = "row"
+    scope: ClassVar[Scope] = "node"
     reads_template: ClassVar[bool] = True
 
     def signature(self, pod: PodInfo) -> Hashable:

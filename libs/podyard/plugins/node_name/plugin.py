@@ -24,7 +24,7 @@ class NodeName:
     """Filter."""
 
     name: ClassVar[str] = NAME
-    scope: ClassVar[Scope] = "row"
+    scope: ClassVar[Scope] = "node"
     reads_template: ClassVar[bool] = True
 
     def signature(self, pod: PodInfo) -> Hashable:

@@ -33,7 +33,7 @@ class NodeUnschedulable:
     """Filter."""
 
     name: ClassVar[str] = NAME
-    scope: ClassVar[Scope] = "row"
+    scope: ClassVar[Scope] = "node"
     reads_template: ClassVar[bool] = True
 
     def signature(self, pod: PodInfo) -> Hashable:

@@ -40,6 +40,7 @@ class NodeVolumeLimits:
 
     name: ClassVar[str] = NAME
     scope: ClassVar[Scope] = "row"
+    signs_few_templates: ClassVar[bool] = True
 
     def signature(self, pod: PodInfo) -> Hashable:
         volumes = pod.pod.spec.volumes

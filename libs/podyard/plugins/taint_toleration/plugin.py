@@ -91,7 +91,7 @@ class TaintToleration:
     """Filter, PreScore, Score."""
 
     name: ClassVar[str] = NAME
-    scope: ClassVar[Scope] = "row"
+    scope: ClassVar[Scope] = "node"
     reads_template: ClassVar[bool] = True
     by_extremes: ClassVar[bool] = True
 

@@ -60,6 +60,7 @@ class VolumeBinding(NoPreference):
 
     name: ClassVar[str] = NAME
     scope: ClassVar[Scope] = "row"
+    signs_few_templates: ClassVar[bool] = True
 
     def __init__(self, args: Args) -> None:
         self.args = args

@@ -80,6 +80,7 @@ class VolumeRestrictions:
 
     name: ClassVar[str] = NAME
     scope: ClassVar[Scope] = "row"
+    signs_few_templates: ClassVar[bool] = True
 
     def signature(self, pod: PodInfo) -> Hashable:
         if not pod.pod.spec.volumes:

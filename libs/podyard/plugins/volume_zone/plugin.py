@@ -82,6 +82,7 @@ class VolumeZone:
 
     name: ClassVar[str] = NAME
     scope: ClassVar[Scope] = "row"
+    signs_few_templates: ClassVar[bool] = True
 
     def signature(self, pod: PodInfo) -> Hashable:
         named = tuple(claims.named_claims(pod.pod)) if pod.pod.spec.volumes else ()
