@@ -172,8 +172,8 @@ class Connection(H11Protocol):
             self.transport.abort()
 
     def forget(self) -> None:
-        """Its visit is over: nothing leads back to it any more. So what it read and wrote, and its TLS buffers,
-        end with it, and not when the garbage collector looks next."""
+        """Its visit is over: nothing leads back to it any more. So what it read and wrote, and its TLS
+        buffers, end with it, and not when the garbage collector looks next."""
         self.app_state.clear()
         self.scope = self.cycle = None  # type: ignore[assignment]
 
