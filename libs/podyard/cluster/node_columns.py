@@ -228,11 +228,6 @@ class ChangeLog:
         self._base = 0
         self._rows: list[int] = []
 
-    @property
-    def version(self) -> int:
-        """Grows by one with every change."""
-        return self._base + len(self._rows)
-
     def note(self, row: int, capacity: int) -> int:
         """Row `row` changed; returns the new version."""
         rows = self._rows

@@ -92,6 +92,10 @@ class NodeTable:
         self._kept_on: dict[str, dict[str, PlacedPod]] = {}
         self._order: NameOrder | None = None
         self._log = ChangeLog()
+        self.version = 0
+        """Grows with every change of any row."""
+        self.nodes_version = 0
+        """The version at which any node changed last, came or went: what is placed may be newer."""
         self._indexes: dict[Callable[..., Any], PodIndex] = {}
         self._columns: dict[Callable[..., Any], NodeColumn] = {}
         self.topology_version = 0
@@ -108,11 +112,6 @@ class NodeTable:
         return len(self.row_of)
 
     @property
-    def version(self) -> int:
-        """Grows with every change of any row."""
-        return self._log.version
-
-    @property
     def order(self) -> NameOrder:
         """Live rows sorted by name, made again after a node came or went."""
         if self._order is None:
@@ -125,7 +124,7 @@ class NodeTable:
 
     def changed_since(self, version: int) -> list[int]:
         """Rows (also freed ones) that changed after `version`, ascending."""
-        if version == self._log.version:
+        if version == self.version:
             return []
         logged = self._log.since(version)
         if logged is None:
@@ -401,11 +400,11 @@ class NodeTable:
         self._failures.append(IndexFailure(getattr(kind, "__name__", type(kind).__name__), fault))
 
     def _note(self, row: int) -> None:
-        self.generation[row] = self._log.note(row, self.capacity)
+        self.version = self.generation[row] = self._log.note(row, self.capacity)
 
     def _note_node(self, row: int) -> None:
         self._note(row)
-        self._node_generation[row] = self.version
+        self.nodes_version = self._node_generation[row] = self.version
 
     def _drop_columns(self) -> None:
         """Too many labels were asked for. Their values may have other numbers when they are asked for again,

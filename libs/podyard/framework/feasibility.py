@@ -247,6 +247,8 @@ class Feasibility:
         """Of what PreFilter said."""
         self._evaluated: Evaluated | None = None
         self._layers: list[Layer] = []
+        self._by_row: list[Layer] = []
+        """Those for which counts what is placed on a row."""
         self._candidates: Mask = NO_ROWS
         self._rivals: Rivals = {}
         self._contested: dict[int, Rejector] = {}
@@ -331,6 +333,7 @@ class Feasibility:
             for number, plugin in enumerate(self._profile.filter, start=1)
             if plugin.name not in self.state.skip_filter
         ]
+        self._by_row = [layer for layer in self._layers if not layer.by_node]
         self._candidates = self._admitted()
         self._contested = {}
         self._go_through(pod, 0)
@@ -384,8 +387,10 @@ class Feasibility:
     def _judge_row(self, pod: PodInfo, row: int) -> None:
         """One row by itself; of the layers that all rows go through next, the first only learns whether it
         gets there."""
-        reached = candidate = self._is_candidate(row)
         same_node = row not in self._touched and self._cluster.nodes.same_node_since(row, self._version)
+        if same_node and self._passes_still(pod, row):
+            return
+        reached = candidate = self._is_candidate(row)
         layers = self._layers if self._first is None else self._layers[: self._first]
         name = ""
         try:
@@ -401,6 +406,27 @@ class Feasibility:
             for layer in self._layers[self._first + 1 :]:
                 layer.stale[row] = True
         self._candidates[row] = candidate  # last: the first layer has the same array
+
+    def _passes_still(self, pod: PodInfo, row: int) -> bool:
+        """Whether all layers passed a row, and do so with what is placed there now; False: nobody knows.
+
+        :raises PluginError: if a plugin fails
+        """
+        if self._first is not None or not self.mask.item(row) or row in self._rivals or self._last_is_stale(row):
+            return False
+        name = ""
+        try:
+            for layer in self._by_row:
+                name = layer.name
+                if not layer.pass_one(row, True, True, self.state, pod, self._cluster):
+                    return False
+        except Exception as fault:  # the boundary to plugins
+            raise PluginError.wrapping(name, "filter", fault) from fault
+        return True
+
+    def _last_is_stale(self, row: int) -> bool:
+        """Of a row that passes: it was contested, and the layers were not asked."""
+        return not self._layers or self._layers[-1].stale.item(row)
 
     def _set(self, row: int, passes: bool) -> None:
         """One row passes or not; groups stay as they are only for one that passed before too."""

@@ -59,7 +59,7 @@ class Layer:
     """
 
     __slots__ = (
-        "_answer", "_by_node", "_codes", "_fresh", "_pattern_of", "_patterns", "_rows", "_statuses", "groups", "name", "number",
+        "_answer", "_codes", "_fresh", "_pattern_of", "_patterns", "_rows", "_statuses", "by_node", "groups", "name", "number",
         "only", "passes", "plugin", "reached", "stale",
     )  # fmt: skip
 
@@ -87,7 +87,8 @@ class Layer:
         self.groups: list[RejectedGroup] | None = None
         """What `grouping` made of the rejected rows, until they change."""
         self._statuses: dict[int, Status] = {}
-        self._by_node = plugin.scope == "node"
+        self.by_node = plugin.scope == "node"
+        """What is placed on a row does not count."""
         self._pattern_of = optional_hooks.filter_pattern(plugin)
         self._patterns: Latest[Hashable, Answer] = Latest(MOST_PATTERNS)
         self._answer: Answer | None = None
@@ -142,7 +143,7 @@ class Layer:
         :param same_node: what changed is at most what is placed there
         """
         before = self.reached.item(row)
-        if same_node and self._by_node and before and reached and not self.stale.item(row):
+        if same_node and self.by_node and before and reached and not self.stale.item(row):
             return self.passes.item(row)
         self._answer = None
         if before and not self.passes.item(row):

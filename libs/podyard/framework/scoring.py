@@ -67,6 +67,8 @@ class Scoreboard:
         """When the last `refresh` was done with PreScore, on the stopwatch."""
         self._stopwatch = stopwatch
         self._layers: list[ScoreLayer] = []
+        self._by_row: list[ScoreLayer] = []
+        """Those for which counts what is placed on a row."""
         self._named: list[tuple[str, Points]] = []
         self._state: CycleState | None = None
         self._watching: list[ScoreToken] = []
@@ -117,7 +119,10 @@ class Scoreboard:
     def leaders(self, chosen: int, count: int) -> tuple[NodeScore, ...]:
         """The chosen node and the next best ones, best first, equal ones by name; at most `count`."""
         own = self._place(chosen)
-        places = [own, *[int(place) for place in self._best[:count] if place != own]][:count]
+        best = self._best[:count]
+        places = [own, *[place for place in (best if isinstance(best, list) else best.tolist()) if place != own]][
+            :count
+        ]
         if len(places) < count:
             left = self._ranked.copy()
             left[self._best] = INFEASIBLE
@@ -236,6 +241,7 @@ class Scoreboard:
             for entry in self._profile.score
             if entry.plugin.name not in skipped
         ]
+        self._by_row = [layer for layer in self._layers if not layer.by_node]
         self._named = [(layer.name, layer.points) for layer in self._layers]
         self._summed = False
         taking_part = tuple([plugin.name for plugin in self._profile.pre_score if plugin.name not in skipped])
@@ -309,9 +315,9 @@ class Scoreboard:
                 same_node = self._known.item(row) and nodes.same_node_since(row, since)
                 self._known[row] = mask.item(row)
                 if mask.item(row):
-                    for layer in self._layers:
+                    for layer in self._by_row if same_node else self._layers:
                         name = layer.name
-                        if not layer.empty and not (same_node and layer.by_node):
+                        if not layer.empty:
                             layer.ask_one(row, asking)
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(name, "Score", fault) from fault
@@ -345,9 +351,7 @@ class Scoreboard:
     def _score_row(self, row: int, joined: bool, same_node: bool, asking: Asking) -> bool:
         name = ""
         try:
-            for layer in self._layers:
-                if same_node and layer.by_node:
-                    continue
+            for layer in self._by_row if same_node else self._layers:
                 name = layer.name
                 if not layer.update_one(row, joined, asking, self._feasibility):
                     return False

@@ -40,7 +40,7 @@ class DynamicResources(NoPreference):
     """
 
     name: ClassVar[str] = NAME
-    scope: ClassVar[Scope] = "row"
+    scope: ClassVar[Scope] = "node"
     signs_few_templates: ClassVar[bool] = True
 
     def __init__(self, args: Args) -> None:

@@ -5,6 +5,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from podyard.cluster.node_table import NodeTable
 from podyard.framework.cycle_state import CycleState, StateKey
 from podyard.framework.interfaces import Rows, Scope, Scores
 from podyard.framework.normalizing import MAX_SCORE
@@ -57,7 +58,8 @@ class ImageLocality:
     reads_template: ClassVar[bool] = True
 
     def __init__(self) -> None:
-        self._last: tuple[Pod | None, tuple[str, ...]] = (None, ())
+        self._last: tuple[Pod | None, NodeTable | None, int, tuple[int, ...]] = (None, None, 0, ())
+        """The last token, with its pod, the table, and the version of the nodes there."""
 
     def signature(self, pod: PodInfo) -> Hashable:
         return containers_of(pod), images_of(pod)
@@ -65,11 +67,12 @@ class ImageLocality:
     def score_token(self, pod: PodInfo, cluster: Snapshot) -> Hashable:
         """What each image is worth on nodes that have it: it changes as it spreads, and as nodes come and
         go."""
-        known, images = self._last
-        if known is not pod.pod:
-            images = images_of(pod)
-            self._last = pod.pod, images
-        return self._points(images, cluster)
+        joined, table = pod.pod, cluster.nodes
+        known, looked_at, version, points = self._last
+        if known is not joined or looked_at is not table or version != table.nodes_version:
+            points = self._points(images_of(pod), cluster)
+            self._last = joined, table, table.nodes_version, points
+        return points
 
     def score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Scores:
         images = self._images(state, pod)
