@@ -3,6 +3,8 @@
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
+import msgspec
+
 from podyard.cluster import classify
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.nodes import NodeView
@@ -42,6 +44,9 @@ def _label(resource: str, action: ActionType) -> str:
 
 ASSIGNED_POD_ADD: Final = ClusterChangeEvent(classify.ASSIGNED_POD, ActionType.ADD)
 ASSIGNED_POD_DELETE: Final = ClusterChangeEvent(classify.ASSIGNED_POD, ActionType.DELETE)
+_ASSIGNED: Final = (ASSIGNED_POD_ADD,)
+_RELEASED: Final = (ASSIGNED_POD_DELETE,)
+_WAITS: Final = (ClusterChangeEvent(classify.UNSCHEDULABLE_POD, ActionType.ADD),)
 
 
 class Delivered(Protocol):
@@ -65,7 +70,7 @@ class Delivered(Protocol):
     def ttl_s(self) -> int: ...
 
 
-class Origin(NamedTuple):
+class Origin(msgspec.Struct, frozen=True, gc=False):
     """Who wrote a version, why, and as part of which trace: for people, records and links."""
 
     sequence: int = 0
@@ -85,7 +90,7 @@ class Origin(NamedTuple):
     """Name of the pod that this one replaces."""
 
 
-class Change:
+class Change(msgspec.Struct, eq=False, gc=False):
     """One object's step from `old` to `new` in a view.
 
     An addition has no `old`, a deletion no `new`; another uid under the same name makes two changes. `bound`
@@ -94,44 +99,26 @@ class Change:
     unknown: they take room, nobody schedules them.
     """
 
-    __slots__ = ("_events", "_name", "bound", "gap", "new", "old", "origin", "release", "relisted", "resource", "uid")
-
-    def __init__(
-        self,
-        resource: str,
-        uid: str,
-        old: Viewed | None,
-        new: Viewed | None,
-        origin: Origin,
-        *,
-        bound: bool = False,
-        release: Release | None = None,
-        gap: bool = False,
-        relisted: bool = False,
-    ) -> None:
-        """
-        :param resource: plural of the kind (`pods`, `nodes`, ...)
-        :param uid: of the object
-        :param old: the object before, as this reader knew it
-        :param new: the object now
-        :param origin: the version that made the change
-        :param bound: the pod got its binding
-        :param release: the `Release` that ended the pod's binding: the only change that frees room
-        :param gap: versions in between were missed: all actions of the resource may have happened, hints
-            answer Queue
-        :param relisted: found by comparing a new listing with the old state
-        """
-        self.resource = resource
-        self.uid = uid
-        self.old = old
-        self.new = new
-        self.origin = origin
-        self.bound = bound
-        self.release = release
-        self.gap = gap
-        self.relisted = relisted
-        self._events: tuple[ClusterChangeEvent, ...] | None = None
-        self._name: str | None = None
+    resource: str
+    """Plural of the kind (`pods`, `nodes`, ...)."""
+    uid: str
+    """Of the object."""
+    old: Viewed | None
+    """The object before, as this reader knew it."""
+    new: Viewed | None
+    """The object now."""
+    origin: Origin
+    """The version that made the change."""
+    bound: bool = False
+    """The pod got its binding."""
+    release: Release | None = None
+    """What ended the pod's binding: the only change that frees room."""
+    gap: bool = False
+    """Versions in between were missed: all actions of the resource may have happened, hints answer Queue."""
+    relisted: bool = False
+    """Found by comparing a new listing with the old state."""
+    _events: tuple[ClusterChangeEvent, ...] | None = None
+    _name: str | None = None
 
     @property
     def events(self) -> tuple[ClusterChangeEvent, ...]:
@@ -164,7 +151,8 @@ class Change:
     def object_name(self) -> str:
         """The object for people: namespace/name, or its name; put together when first asked for."""
         if self._name is None:
-            _, namespace, name = self.key
+            one = self.new if self.new is not None else self.old
+            _, namespace, name = ("", *one.key) if isinstance(one, PodView) else self.key
             self._name = f"{namespace}/{name}" if namespace else name
         return self._name
 
@@ -213,14 +201,14 @@ def _events(change: Change) -> tuple[ClusterChangeEvent, ...]:
 
 def _pod_events(change: Change) -> tuple[ClusterChangeEvent, ...]:
     if change.bound:
-        return (ASSIGNED_POD_ADD,)
+        return _ASSIGNED
     if change.release is not None:
-        return (ASSIGNED_POD_DELETE,)
+        return _RELEASED
     seen: Any = change.old if change.new is None else change.new
     if change.gap:
         return (ClusterChangeEvent(classify.pod_resource(seen.node_name), ActionType.ALL),)
     if change.old is None:
-        return (ClusterChangeEvent(classify.pod_resource(seen.node_name), ActionType.ADD),)
+        return _WAITS if not seen.node_name else _ASSIGNED
     if change.new is None:
         return () if seen.node_name else (ClusterChangeEvent(classify.UNSCHEDULABLE_POD, ActionType.DELETE),)
     return _named(classify.classify_pod(change.old.pod, change.new.pod))

@@ -1,11 +1,12 @@
 """Amounts of a pod that are counted: each must be a quantity, or nobody could add up what it takes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from podyard.objects import quantity
 from podyard.objects.core import Pod
 from podyard.objects.errors import ObjectError, QuantityError
+from podyard.objects.pod import PodSpec, PodStatus
 
 Amounts: TypeAlias = tuple[str, int, Mapping[str, str]]
 """Path of the field with `{}` for its place in a list, that place, and its quantities by resource. Pods are
@@ -18,7 +19,27 @@ def check(pod: Pod) -> None:
     :raises ObjectError: for the first amount that is no quantity, with its path, in the words of the API
         server
     """
-    for path, at, amounts in _of_pod(pod):
+    check_spec(pod.spec)
+    check_status(pod.status)
+
+
+def check_spec(spec: PodSpec) -> None:
+    """
+    :raises ObjectError: as `check` does, for amounts of a pod's spec
+    """
+    _check(_of_spec(spec))
+
+
+def check_status(status: PodStatus) -> None:
+    """
+    :raises ObjectError: as `check` does, for amounts of a pod's status
+    """
+    if status.resources or status.allocated_resources or status.container_statuses or status.init_container_statuses:
+        _check(_of_status(status))
+
+
+def _check(listed: Iterable[Amounts]) -> None:
+    for path, at, amounts in listed:
         for resource, text in amounts.items():
             try:
                 quantity.nano(text)
@@ -27,8 +48,7 @@ def check(pod: Pod) -> None:
                 raise ObjectError(where, f'Invalid value: "{text}": {error.detail}') from error
 
 
-def _of_pod(pod: Pod) -> Iterator[Amounts]:
-    spec, status = pod.spec, pod.status
+def _of_spec(spec: PodSpec) -> Iterator[Amounts]:
     for at, container in enumerate(spec.containers):
         yield "spec.containers[{}].resources.requests", at, container.resources.requests
     for at, container in enumerate(spec.init_containers):
@@ -37,6 +57,9 @@ def _of_pod(pod: Pod) -> Iterator[Amounts]:
         yield "spec.overhead", 0, spec.overhead
     if spec.resources is not None:
         yield "spec.resources.requests", 0, spec.resources.requests
+
+
+def _of_status(status: PodStatus) -> Iterator[Amounts]:
     if status.resources is not None:
         yield "status.resources.requests", 0, status.resources.requests
     if status.allocated_resources:

@@ -14,15 +14,18 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from podyard.memory.kept import Kept
 from podyard.objects import amounts
 from podyard.objects.core import Node, Pod
 from podyard.objects.documents import Document, copy, is_list, is_mapping, strip_nulls
 from podyard.objects.errors import ObjectError, QuantityError
 from podyard.objects.kinds import CustomObject, Kind, Object, kind_of_resource
-from podyard.objects.meta import ObjectMeta
+from podyard.objects.meta import ObjectMeta, View
+from podyard.objects.pod import PodSpec, PodStatus
 from podyard.objects.quantity import nano
 from podyard.objects.quantity_fields import Branch, branches, faults, rewrite, text_of
 from podyard.proto.codec import TOO_DEEP, why_unreadable
+from podyard.proto.subjects import PODS
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -30,6 +33,13 @@ MOST_NESTED: Final = 500
 """Levels of lists and mappings in a document. Half of what Python's stack has, so that whoever walks what was
 decoded has the other half, and all readers agree on what can be read. New objects may have 100; version 0.1.0
 stored up to 969."""
+
+SPECS_BYTES: Final = 16 * 1024 * 1024
+"""What specs of pods may take that others may share."""
+
+DECODED: Final = 32
+"""A spec takes so many times what it does as JSON, at most, its bytes included: a usual one five times, one
+of very short names thirty times."""
 
 MOST_TOLD: Final = 63
 """Characters of a name in an error."""
@@ -74,7 +84,8 @@ def decode_stored(resource: str, namespace: str, name: str, payload: bytes | mem
     :raises ObjectError: as `decode` does, for an object of another name or namespace, for a pod without a
         uid, and for amounts that are no quantities: nobody could say what a pod takes, or what a node has
     """
-    found = decode(resource, payload)
+    shared = _sharing(payload) if resource == PODS else None
+    found = decode(resource, payload) if shared is None else shared
     metadata = found.metadata
     if metadata.name != name:
         raise ObjectError(
@@ -86,9 +97,52 @@ def decode_stored(resource: str, namespace: str, name: str, payload: bytes | mem
     if isinstance(found, Pod):
         if not metadata.uid:
             raise ObjectError("metadata.uid", "is missing")
-        amounts.check(found)
+        if shared is None:
+            amounts.check(found)
     elif ways := branches(type(found)):
         _check_quantities(found, ways)
+    return found
+
+
+class _Outline(View, frozen=True, kw_only=True):
+    """A pod whose spec was not looked at yet."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: msgspec.Raw = msgspec.Raw()
+    status: PodStatus = PodStatus()
+
+
+_read_outline: Final = msgspec.json.Decoder(_Outline).decode
+_read_spec: Final = msgspec.json.Decoder(PodSpec).decode
+_specs: Final = Kept[bytes, PodSpec](SPECS_BYTES)
+"""By their bytes; their amounts are quantities."""
+
+
+def _sharing(payload: bytes | memoryview | msgspec.Raw) -> Pod | None:
+    """A pod whose amounts are quantities. Pods made from one template have one spec, byte by byte: it is
+    decoded and checked once, and they share it.
+
+    :return: None if anything is wrong with it, or unusual: decoded as others are, it is put right, or the
+        fault is told
+    """
+    try:
+        _check_nesting(payload)
+        outline = _read_outline(payload)
+        spec = _spec(bytes(outline.spec))
+        amounts.check_status(outline.status)
+    except Exception:  # boundary: a document from outside
+        return None
+    return Pod(metadata=outline.metadata, spec=spec, status=outline.status)
+
+
+def _spec(written: bytes) -> PodSpec:
+    found = _specs.get(written)
+    if found is None:
+        found = _read_spec(written)
+        amounts.check_spec(found)
+        _specs.keep(written, found, DECODED * len(written))
+    else:
+        _specs.use(written)
     return found
 
 

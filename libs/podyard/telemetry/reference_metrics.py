@@ -22,6 +22,8 @@ MOST_SERIES: Final = 2048
 """Of one family: label values may be somebody's words, and a series stays for ever."""
 OTHERS: Final = "others"
 """Every label of the series that counts what came after."""
+FEW: Final = 8
+"""Values that cost less to count one by one."""
 _TOTAL: Final = "_total"
 
 Labels = tuple[str, ...]
@@ -70,6 +72,10 @@ class HistogramSeries:
 
     def observe_all(self, values: Sequence[float]) -> None:
         """Many values: sorted, they are counted by bucket rather than one by one."""
+        if len(values) < FEW:
+            for value in values:
+                self.observe(value)
+            return
         ordered, before = sorted(values), 0
         for number, bound in enumerate(self._bounds):
             below = bisect_right(ordered, bound, before)

@@ -41,12 +41,13 @@ class Accounts:
             subject = subjects.requeue(record.event_id)
             self._records.put(Outgoing(subject, codec.encode(record), trace=judged.incoming.trace))
 
-    def ended(self, ended: AttemptEnded) -> None:
-        """An attempt is over."""
-        traced = attempt_spans.attempt_ended(self._spans, ended)
-        self._instruments.ended(ended, traced=traced)
-        if ended.by_queue:
-            self._record(records.ended_record(ended))
+    def ended(self, endings: Sequence[AttemptEnded]) -> None:
+        """Attempts are over, one after the other in one step of the core."""
+        traced = [one for one in endings if attempt_spans.attempt_ended(self._spans, one)]
+        self._instruments.ended(endings, traced)
+        for one in endings:
+            if one.by_queue:
+                self._record(records.ended_record(one))
 
     def gated(self, gated: Gated) -> None:
         """A pod is kept out."""

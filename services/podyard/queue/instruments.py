@@ -1,6 +1,7 @@
 """The queue's metrics."""
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, get_args
 
 import prometheus_client
@@ -97,17 +98,21 @@ class Instruments:
         self._events.add(event)
         return event
 
-    def ended(self, ended: AttemptEnded, *, traced: bool = False) -> None:
-        """An attempt is over.
+    def ended(self, endings: Sequence[AttemptEnded], traced: Sequence[AttemptEnded] = ()) -> None:
+        """Attempts are over, in one step of the core.
 
-        :param traced: its trace is kept: it becomes the example of its wait
+        :param traced: those whose traces are kept: they become the examples of their waits
         """
-        self._outcomes[ended.outcome].inc()
-        waited = max(0.0, ended.popped_at - ended.queued_at)
-        self.waits.observe(waited)
-        if traced:
-            self.waits.show(waited, ended.trace, ended.at)
-        self._reference.ended(ended)
+        for outcome, attempts in Counter([one.outcome for one in endings]).items():
+            self._outcomes[outcome].inc(attempts)
+        self.waits.observe_all([_waited(one) for one in endings])
+        for one in traced:
+            self.waits.show(_waited(one), one.trace, one.at)
+        self._reference.ended(endings, traced)
+
+
+def _waited(ended: AttemptEnded) -> float:
+    return max(0.0, ended.popped_at - ended.queued_at)
 
 
 class _Pools(Collector):

@@ -4,8 +4,8 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/metrics/metrics.go; what is counte
 eventhandlers.go, schedule_one.go (bindingCycle).
 """
 
-from collections import defaultdict
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 import prometheus_client
@@ -18,6 +18,7 @@ from podyard.telemetry.reference_metrics import (
     CounterFamily,
     GaugeFamily,
     HistogramFamily,
+    HistogramSeries,
     exponential,
 )
 from podyard.telemetry.tracing import Spans
@@ -129,31 +130,38 @@ class ReferenceMetrics:
         """What the core counted."""
         for (queue, event), pods in counted.entered.items():
             self._incoming.labels(queue, self._bounded(event)).inc(pods)
-        took: defaultdict[str, list[float]] = defaultdict(list)
-        for event, seconds in counted.handled:
-            took[event].append(seconds)
-        for event, each in took.items():
-            self._handled.labels(self._bounded(event)).observe_all(each)
+        took: defaultdict[tuple[str, ...], list[float]] = defaultdict(list)
+        for events, seconds in counted.handled:
+            took[events].append(seconds)
+        for events, each in took.items():
+            for event in events:
+                self._handled.labels(self._bounded(event)).observe_all(each)
 
     def asked(self, call: HintCall, event: str) -> None:
         """A hint was asked. :param event: bounded"""
         self._hints.labels(call.plugin, event, call.answer).observe(call.duration_us / 1e6)
 
-    def ended(self, ended: AttemptEnded) -> None:
-        """An attempt is over."""
-        if ended.outcome != "scheduled":
-            return
-        self._attempts.observe(ended.number)
-        if ended.was_flushed:
-            self._after_flush.inc()
-        since = ended.initial_attempt_at
-        if since is None:
-            return
-        series = self._sli.labels(str(ended.number) if ended.number < MANY_ATTEMPTS else f"{MANY_ATTEMPTS}+")
-        if self._spans.wanted(ended.trace):
-            series.observe_traced(max(0.0, ended.at - since), ended.trace, ended.at)
-        else:
-            series.observe(max(0.0, ended.at - since))
+    def ended(self, endings: Sequence[AttemptEnded], traced: Sequence[AttemptEnded]) -> None:
+        """Attempts are over.
+
+        :param traced: those whose traces are kept
+        """
+        bound = [one for one in endings if one.outcome == "scheduled"]
+        for number, attempts in Counter([one.number for one in bound]).items():
+            self._attempts.observe(number, attempts)
+        self._after_flush.inc(sum([one.was_flushed for one in bound]))
+        took: defaultdict[int, list[float]] = defaultdict(list)
+        for one in bound:
+            if one.initial_attempt_at is not None:
+                took[one.number].append(max(0.0, one.at - one.initial_attempt_at))
+        for number, each in took.items():
+            self._sli_of(number).observe_all(each)
+        for one in traced:
+            if one.outcome == "scheduled" and one.initial_attempt_at is not None and self._spans.wanted(one.trace):
+                self._sli_of(one.number).show(max(0.0, one.at - one.initial_attempt_at), one.trace, one.at)
+
+    def _sli_of(self, number: int) -> HistogramSeries:
+        return self._sli.labels(str(number) if number < MANY_ATTEMPTS else f"{MANY_ATTEMPTS}+")
 
 
 def _by_queue(pools: dict[str, int]) -> dict[tuple[str, ...], float]:

@@ -5,7 +5,8 @@ Feeds the core and carries out what it wants, in its order.
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Final
+from itertools import groupby
+from typing import Any, Final
 
 import anyio
 
@@ -145,11 +146,15 @@ class Term:
 
     def _carry_out(self, wanted: Sequence[Effect]) -> None:
         judgements: list[effects.Judged] = []
-        for effect in wanted:
-            if isinstance(effect, effects.Judged):
-                judgements.append(effect)
+        for kind, alike in groupby(wanted, type):
+            together: list[Any] = list(alike)
+            if kind is effects.Judged:
+                judgements += together
+            elif kind is effects.AttemptEnded:
+                self._accounts.ended(together)
             else:
-                self._do(effect)
+                for effect in together:
+                    self._do(effect)
         if judgements:
             self._accounts.judged(judgements)
 
@@ -161,8 +166,6 @@ class Term:
                 self._endpoints.answer(effect)
             case effects.Declined():
                 self._endpoints.answer(effect)
-            case effects.AttemptEnded():
-                self._accounts.ended(effect)
             case effects.Nominated(pod=pod, node=node):
                 self._nominations.put(pod.namespace, pod.name, pod.uid, node=node, priority=effect.priority)
             case effects.NominationOver(pod=pod):
@@ -185,8 +188,8 @@ class Term:
                 self._accounts.differed(effect)
             case effects.PluginFailed():
                 self._accounts.plugin_failed(effect)
-            case effects.Judged():
-                raise AssertionError("told together, after the others")
+            case effects.Judged() | effects.AttemptEnded():
+                raise AssertionError("told together")
 
     def _began(self, effect: effects.Began) -> None:
         self._instruments.show_pools(self.core)

@@ -191,7 +191,7 @@ def test_metrics_tell_pools_moves_hints_and_outcomes() -> None:
     stage.add("a")
     stage.done(stage.take(), "error")
     (ended,) = [one for one in stage.queue.take_effects() if isinstance(one, AttemptEnded)]
-    instruments.ended(ended)
+    instruments.ended([ended])
     instruments.show_pools(Sizes())
     sample = registry.get_sample_value
     assert sample("podyard_queue_pods", {"pool": "activeQ"}) == 3

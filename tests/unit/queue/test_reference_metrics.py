@@ -125,7 +125,7 @@ class TestHandled:
         Changes(stage.leader, PROFILES).apply(change, stage.now)
         handled = stage.queue.tally.take().handled
         assert {seconds for _, seconds in handled} <= {1.0}
-        return sorted(label for label, _ in handled)
+        return sorted(label for labels, _ in handled for label in labels)
 
     def test_a_pod_comes_changes_and_goes(self, stage: Stage) -> None:
         first, second = view("p"), view("p", labels=("a",), sequence=2)
@@ -220,7 +220,7 @@ class TestDurations:
         stage.queue.activate("uid-p", stage.now)
         stage.now += 3
         instruments = Instruments(registry, Spans())
-        instruments.ended(self.bind(stage))
+        instruments.ended([self.bind(stage)])
         name = "scheduler_pod_scheduling_sli_duration_seconds"
         assert counted(registry, f"{name}_sum", attempts="1") == 3
         assert counted(registry, "scheduler_pod_scheduling_attempts_count") == 1
@@ -232,10 +232,10 @@ class TestDurations:
         stage.add("p")
         for _ in range(2):
             stage.done(stage.take(), "unschedulable", unschedulable_plugins=["OnNodes"])
-            instruments.ended(self.ended(stage))
+            instruments.ended([self.ended(stage)])
             stage.now += 20
             stage.queue.activate("uid-p", stage.now)
-        instruments.ended(self.bind(stage))
+        instruments.ended([self.bind(stage)])
         assert counted(registry, "scheduler_pod_scheduling_sli_duration_seconds_sum", attempts="3") == 40
         assert counted(registry, "scheduler_pod_scheduling_attempts_sum") == 3
         assert counted(registry, "scheduler_pod_scheduling_attempts_count") == 1, "failures are no bindings"
@@ -245,7 +245,7 @@ class TestDurations:
         stage = Stage()
         (pod,) = stage.add("p")
         pod.attempts = 22
-        Instruments(registry, Spans()).ended(self.bind(stage))
+        Instruments(registry, Spans()).ended([self.bind(stage)])
         assert counted(registry, "scheduler_pod_scheduling_sli_duration_seconds_count", attempts="15+") == 1
 
     def test_a_pod_that_the_safety_flush_brought_back_is_counted(
@@ -256,7 +256,7 @@ class TestDurations:
         stage.queue.take_effects()
         stage.now += MAX_UNSCHEDULABLE_S + 1
         stage.queue.flush_unschedulable(Incoming(event=events.UNSCHEDULABLE_TIMEOUT), stage.now)
-        Instruments(registry, Spans()).ended(self.bind(stage))
+        Instruments(registry, Spans()).ended([self.bind(stage)])
         assert counted(registry, "scheduler_pod_scheduled_after_flush_total") == 1
 
     @pytest.mark.parametrize("sampled", [True, False])
@@ -266,7 +266,8 @@ class TestDurations:
         stage = Stage()
         stage.leader._new_trace = lambda keep: SAMPLED if sampled else SAMPLED[:-1] + "0"
         stage.add("p")
-        Instruments(registry, Spans(Sink())).ended(self.bind(stage))
+        ended = self.bind(stage)
+        Instruments(registry, Spans(Sink())).ended([ended], [ended])
         (family,) = [one for one in registry.collect() if one.name == "scheduler_pod_scheduling_sli_duration_seconds"]
         examples: list[Mapping[str, str]] = [one.exemplar.labels for one in family.samples if one.exemplar is not None]
         assert examples == ([{"trace_id": SAMPLED[3:35], "span_id": SAMPLED[36:52]}] if sampled else [])
@@ -278,6 +279,6 @@ def test_made_up_events_share_one_label() -> None:
     labels = [
         ClusterEvent(f"things.v1.g{number}.example.com", ActionType.ADD).label for number in range(MOST_EVENTS + 9)
     ]
-    instruments.counted(Counted({("active", label): 1 for label in labels}, [(label, 0.001) for label in labels]))
+    instruments.counted(Counted({("active", label): 1 for label in labels}, [((label,), 0.001) for label in labels]))
     assert counted(registry, "scheduler_queue_incoming_pods_total", queue="active", event=OTHERS) == 9
     assert counted(registry, "scheduler_event_handling_duration_seconds_count", event=OTHERS) == 9
