@@ -206,7 +206,7 @@ class Gatherer:
         for wait in accepted.waits:
             pending.deadlines.setdefault(wait.plugin, now + wait.timeout_s)
         if pending.standing is not None and not first_writes(accepted):
-            pending.memory = pending.next_memory
+            pending.memory = accepted.memory
             pending.happens(Event.WAIT)
         else:
             batch.wait(pending, accepted)
@@ -250,7 +250,7 @@ class Gatherer:
         due: list[Pending] = []
         told: list[tuple[Pending, BindAnswer]] = []
         for pending, accepted in batch.waiting:
-            pending.memory = pending.next_memory
+            pending.memory = accepted.memory
             pending.happens(Event.DURABLE)
             if self._waiting.is_due(pending):
                 due.append(pending)

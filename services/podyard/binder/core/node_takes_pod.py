@@ -50,6 +50,8 @@ class Accepted(NamedTuple):
     """Objects that must become durable with the binding."""
     waits: tuple[Wait, ...] = ()
     """PreBind plugins that wait: the pod is not bound yet."""
+    memory: CycleState | None = None
+    """What PreBind plugins remember of the decision now; None: none was asked."""
     skipped: bool = False
     """The filters were not asked again."""
 
@@ -62,14 +64,14 @@ def judge(
     world: World,
     profiles: Mapping[str, Profile],
     child_trace: ChildTrace,
-    state: CycleState | None = None,
+    memory: CycleState | None = None,
     *,
     skip: bool = False,
 ) -> Verdict:
     """Judge one decision as things are now; the world must have reached the decision's position. Changes
-    nothing but `state`.
+    nothing.
 
-    :param state: what PreBind plugins remember of this decision
+    :param memory: what PreBind plugins remember of this decision
     :param skip: the filters need not be asked again
     """
     before = _settled_before(decision, world)
@@ -85,7 +87,7 @@ def judge(
     profile = profiles.get(decision.profile)
     if profile is None:
         return answer(decision, "error", CAUSE_PROFILE, f"the binder has no profile {decision.profile!r}")
-    return _node_takes(decision, pod, profile, world, child_trace, state, skip=skip)
+    return _node_takes(decision, pod, profile, world, child_trace, memory, skip=skip)
 
 
 def refuse(decision: Decision, world: World, cause: str, reason: str) -> BindAnswer:
@@ -120,7 +122,7 @@ def _node_takes(
     profile: Profile,
     world: World,
     child_trace: ChildTrace,
-    state: CycleState | None = None,
+    memory: CycleState | None = None,
     *,
     skip: bool = False,
 ) -> Verdict:
@@ -138,11 +140,11 @@ def _node_takes(
         if not status.ok:
             result: BindResult = "error" if status.code == Code.ERROR else "conflict"
             return answer(decision, result, status.plugin or NODE_GONE, *status.reasons)
-    prepared = points.prepare(profile, pod, world.snapshot, node, decision.volumes, state, times=world.point_times)
+    prepared = points.prepare(profile, pod, world.snapshot, node, decision.volumes, memory, times=world.point_times)
     if not prepared.status.ok:
         return not_prepared(decision, prepared)
     bound = as_bound(decision, pod, child_trace)
-    return Accepted(bound, pod, prepared.writes, prepared.waits, skipped=skip)
+    return Accepted(bound, pod, prepared.writes, prepared.waits, prepared.memory, skipped=skip)
 
 
 def as_bound(decision: Decision, pod: PodView, child_trace: ChildTrace) -> BoundPod:

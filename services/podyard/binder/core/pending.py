@@ -122,7 +122,6 @@ class Pending:
         "extender_bound",
         "key",
         "memory",
-        "next_memory",
         "received_at",
         "standing",
         "tickets",
@@ -140,10 +139,9 @@ class Pending:
         """The extender that binds has been asked, and has nothing against it."""
         self.tickets: list[tuple[Ticket, int]] = []
         """Requests that ask about it, and which of their answers is its own."""
-        self.memory = CycleState()
-        """What PreBind plugins remember of it, as of their last answer of which everything is durable."""
-        self.next_memory = self.memory
-        """The same as of their last answer."""
+        self.memory: CycleState | None = None
+        """What PreBind plugins remember of it, as of their last answer of which everything is durable; None:
+        none has waited."""
         self.deadlines: dict[str, float] = {}
         """When the wait of a PreBind plugin runs out, by plugin; it began with the first WAIT."""
         self.standing: BindAnswer | None = None

@@ -42,7 +42,7 @@ Verdict: TypeAlias = Accepted | BindAnswer | Waits | Asks | Later
 
 
 class Verdicts:
-    """Decides by the world as it is. Changes nothing but a decision's `next_memory`."""
+    """Decides by the world as it is. Changes nothing."""
 
     def __init__(
         self,
@@ -88,13 +88,12 @@ class Verdicts:
         return Waits(found) if found.waits else found
 
     def _in_full(self, pending: Pending) -> Accepted | BindAnswer:
-        pending.next_memory = pending.memory.clone()
         return node_takes_pod.judge(
             pending.decision,
             self._world,
             self._profiles,
             self._child_trace,
-            pending.next_memory,
+            pending.memory,
             skip=self._world.may_skip(pending),
         )
 
@@ -111,15 +110,15 @@ class Verdicts:
             return None
         if decision.node not in world.table.row_of:
             return None
-        pending.next_memory = pending.memory.clone()
         prepared = points.prepare(
-            profile, pod, world.snapshot, decision.node, decision.volumes, pending.next_memory, times=world.point_times
+            profile, pod, world.snapshot, decision.node, decision.volumes, pending.memory, times=world.point_times
         )
         if not prepared.status.ok:
             return node_takes_pod.not_prepared(decision, prepared)
         if not prepared.waits:
             return None
-        return Accepted(node_takes_pod.as_bound(decision, pod, self._child_trace), pod, waits=prepared.waits)
+        bound = node_takes_pod.as_bound(decision, pod, self._child_trace)
+        return Accepted(bound, pod, waits=prepared.waits, memory=prepared.memory)
 
     def _who_binds(self, pending: Pending, accepted: Accepted) -> Extender | None:
         """The extender that is to be asked to; None: the binder itself. Source: schedule_one.go,
