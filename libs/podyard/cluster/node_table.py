@@ -130,6 +130,10 @@ class NodeTable:
             return np.flatnonzero(self.generation > version).tolist()
         return sorted(logged)
 
+    def has_room(self, row: int, usage: Usage) -> bool:
+        """Whether the node takes one pod more, and has all that this one takes."""
+        return self.pod_count.item(row) < self.pod_limit.item(row) and self.room.holds(row, usage)
+
     def label_column(self, key: str) -> LabelColumn:
         """Values of label `key` by row; made at the first use, then kept up to date."""
         column = self._labels.get(key)

@@ -196,8 +196,11 @@ def shortages(profile: Profile, table: NodeTable, row: int, usage: Usage) -> tup
     """What the node has too little of: the rule of the profile's own NodeResourcesFit, with its arguments.
 
     So what the plugin is told not to look at is not refused here either. A profile without the plugin is
-    judged by its defaults: no node gets more than it has.
+    judged by its defaults: no node gets more than it has. Where there is room for everything, none of them
+    has anything against it.
     """
+    if table.has_room(row, usage):
+        return ()
     for plugin in profile.filter:
         if isinstance(plugin, NodeResourcesFit):
             return plugin.lacking(usage, table, row)
