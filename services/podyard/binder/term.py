@@ -145,7 +145,8 @@ class Term:
         match effect:
             case effects.Settled():
                 now = self._now()
-                self._instruments.settled(effect, now, bind_spans.settled(self._service.spans, effect, now))
+                kept = bind_spans.settled(self._service.spans, effect, now)
+                self._instruments.settled(effect, now, kept)
             case effects.Reply():
                 self._tickets.reply(effect.ticket, effect.reply)
             case effects.BeganToWait():

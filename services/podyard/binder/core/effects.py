@@ -206,8 +206,8 @@ class PassedOver(NamedTuple):
     sequence: int
 
 
-class Settled(NamedTuple):
-    """One decision has its answer: for spans and counters."""
+class Outcome(NamedTuple):
+    """What became of one decision."""
 
     decision: Decision
     answer: BindAnswer
@@ -215,8 +215,14 @@ class Settled(NamedTuple):
     received_at: float
     session: str
     """Whose decision it is."""
+
+
+class Settled(NamedTuple):
+    """Decisions have their answers: for spans and counters."""
+
+    outcomes: Sequence[Outcome]
     sent_at: float = 0.0
-    """When the batch was sent that binds or refuses it; 0: it was answered without one."""
+    """When the batch was sent that binds or refuses them; 0: they were answered without one."""
 
 
 class BeganToWait(NamedTuple):

@@ -83,8 +83,8 @@ class Intake:
         """Settle a decision; returns the requests that are complete now."""
         pending.happens(Event.ANSWER)
         self._pending.pop(pending.key, None)
-        reasons = sum([len(reason) for reason in answer.reasons])
-        self._answered.keep(pending.key, answer, ANSWER_BYTES + 4 * reasons)
+        reasons = 4 * sum(map(len, answer.reasons)) if answer.reasons else 0
+        self._answered.keep(pending.key, answer, ANSWER_BYTES + reasons)
         return _tell(pending.tickets, answer)
 
 

@@ -4,7 +4,7 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/schedule_one.go (bindingCycle), fr
 (RunPreBindPlugins, RunBindPlugins).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
@@ -58,16 +58,16 @@ class PointTimes:
         self.watch = watch
         self._taken: list[PointTime] = []
         self._nobody: dict[tuple[str, str], int] = {}
-        """Decisions for which there was no plugin, by extension point and profile."""
+        """Decisions for which no plugin was to be asked, by extension point and profile."""
 
     def note(self, point: str, status: str, profile: str, started: float) -> None:
         """They have answered. :param started: by `watch`"""
         self._taken.append(PointTime(point, status, profile, self.watch() - started))
 
-    def nobody(self, point: str, profile: str) -> None:
-        """The profile has no plugin there, so that it takes no time."""
+    def nobody(self, point: str, profile: str, decisions: int = 1) -> None:
+        """No plugin was to be asked about so many decisions, so that it took no time."""
         key = point, profile
-        self._nobody[key] = self._nobody.get(key, 0) + 1
+        self._nobody[key] = self._nobody.get(key, 0) + decisions
 
     def take(self) -> list[PointTime]:
         """All since last asked."""
@@ -190,11 +190,24 @@ def _who_binds(profile: Profile, state: CycleState, pod: PodView, cluster: Snaps
     return statuses.SUCCESS
 
 
-def finish(profile: Profile, pod: PodView, cluster: Snapshot, node: str, times: PointTimes) -> None:
-    """PostBind, for information."""
-    if not profile.post_bind:
-        times.nobody("PostBind", profile.name)
-        return
+def finish(
+    profiles: Mapping[str, Profile], bound: Iterable[tuple[str, PodView, str]], cluster: Snapshot, times: PointTimes
+) -> None:
+    """PostBind, for information, of all that a commit bound.
+
+    :param bound: profile, pod and node
+    """
+    without: dict[str, int] = {}
+    for name, pod, node in bound:
+        if profiles[name].post_bind:
+            _finish(profiles[name], pod, cluster, node, times)
+        else:
+            without[name] = without.get(name, 0) + 1
+    for name, decisions in without.items():
+        times.nobody("PostBind", name, decisions)
+
+
+def _finish(profile: Profile, pod: PodView, cluster: Snapshot, node: str, times: PointTimes) -> None:
     started = times.watch()
     for plugin in profile.post_bind:
         try:
