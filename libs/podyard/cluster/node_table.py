@@ -379,6 +379,8 @@ class NodeTable:
 
     def _tell_added(self, pod: PlacedPod, row: int) -> None:
         """Tell every index of a pod."""
+        if not self._indexes:
+            return
         for kind, index in tuple(self._indexes.items()):
             try:
                 index.add(pod, row)
@@ -431,7 +433,7 @@ class NodeTable:
         return row
 
     def _add_usage(self, row: int, usage: Usage, sign: int) -> None:
-        self.pod_count[row] += sign
+        self.pod_count[row] = self.pod_count.item(row) + sign
         self.room.add(row, usage, sign)
 
     def _set_allocatable(self, row: int, amounts: Mapping[str, str]) -> None:

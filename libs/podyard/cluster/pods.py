@@ -165,15 +165,16 @@ class PodView:
         trace: str = "",
     ) -> BoundPod:
         """The pod as the node is to have it."""
+        stored = self.stored
         return BoundPod(
-            namespace=self.namespace,
-            name=self.name,
+            namespace=self.key[0],
+            name=self.key[1],
             uid=self.uid,
             node=node,
             attempt=attempt,
             decided_at=decided_at,
-            priority=self.priority,
-            labels=self.labels,
+            priority=pod_priority(stored),
+            labels=stored.metadata.labels,
             usage=self.usage,
             volumes=volumes,
             forced=forced,

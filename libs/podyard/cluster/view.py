@@ -68,10 +68,23 @@ class ClusterView(Fold[Tables]):
         """:param remembers: what was read lately can be asked for (`has_read`)"""
         super().__init__()
         self._remembers = remembers
-        self._tables = Tables(ReadLog(remembers=remembers))
+        self._show(Tables(ReadLog(remembers=remembers)))
         self.listings = 0
         """How many listings have ended."""
         self._listed_at = 0
+
+    def _show(self, tables: Tables) -> None:
+        """Readers ask for these for every pod: they are attributes, and not looked for."""
+        self._tables = tables
+        self.pods: Mapping[NamespacedName, PodView] = tables.pods
+        """Pods whose object lives, by (namespace, name)."""
+        self.pods_by_uid: Mapping[str, PodView] = tables.pods_by_uid
+        """The same by uid, and pods whose object is gone but whose binding is not released."""
+        self.nodes: Mapping[str, NodeView] = tables.nodes
+        """By name."""
+        self.placements: Mapping[str, BoundPod | Release] = tables.placements
+        """Where a uid is bound, or that its binding has ended, by uid; endings as long as the pod's object
+        lives."""
 
     # Reading
 
@@ -91,21 +104,6 @@ class ClusterView(Fold[Tables]):
         """CLUSTER sequence of the last message that was read, or of the last listing: what came from there to
         `position` was not for this reader."""
         return max(self._listed_at, self._tables.read.last)
-
-    @property
-    def pods(self) -> Mapping[NamespacedName, PodView]:
-        """Pods whose object lives, by (namespace, name)."""
-        return self._tables.pods
-
-    @property
-    def pods_by_uid(self) -> Mapping[str, PodView]:
-        """The same by uid, and pods whose object is gone but whose binding is not released."""
-        return self._tables.pods_by_uid
-
-    @property
-    def nodes(self) -> Mapping[str, NodeView]:
-        """By name."""
-        return self._tables.nodes
 
     @property
     def node_lives(self) -> Mapping[str, NodeLifeFact]:
@@ -143,12 +141,6 @@ class ClusterView(Fold[Tables]):
         sequence, raw = found
         document = decoding.document(raw)
         return {**document, "metadata": {**document.get("metadata", {}), "resourceVersion": str(sequence)}}
-
-    @property
-    def placements(self) -> Mapping[str, BoundPod | Release]:
-        """Where a uid is bound, or that its binding has ended, by uid; endings as long as the pod's object
-        lives."""
-        return self._tables.placements
 
     @property
     def fence(self) -> Fence | None:
@@ -202,7 +194,7 @@ class ClusterView(Fold[Tables]):
             new.keep_places(self._tables)
         new.prune_releases()
         changes = list(relisting.differences(self._tables, new, position))
-        self._tables = new
+        self._show(new)
         self.position = self._listed_at = position
         self.listings += 1
         return changes

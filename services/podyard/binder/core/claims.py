@@ -78,6 +78,7 @@ class Numbers:
 
     def hold_all(self, ranges: Iterable[tuple[int, int]], position: int) -> bool:
         """Whether all of them are placed and came after `position`."""
-        self.forget(position)
+        if self._bound and self._bound[0][0] <= position:
+            self.forget(position)
         there = self._there
         return all(bisect_right(there, last) - bisect_left(there, first) == last - first + 1 for first, last in ranges)

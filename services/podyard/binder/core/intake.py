@@ -64,9 +64,9 @@ class Intake:
                 pending.tickets.append((ticket, index))
         return None if ticket.missing else ticket
 
-    def pop(self) -> Pending:
-        """Take out the oldest, to be judged."""
-        return self._queue.popleft()
+    def pop(self) -> Pending | None:
+        """Take out the oldest, to be judged; None: there is none."""
+        return self._queue.popleft() if self._queue else None
 
     def put_back(self, decisions: Iterable[Pending]) -> None:
         """They are to be judged (again) before all others."""

@@ -21,6 +21,7 @@ from podyard.framework.profile import Profile
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, PluginError, Status
 from podyard.framework.volume_choices import CHOSEN
+from podyard.plugins.default_binder.plugin import DefaultBinder
 from podyard.proto import subjects
 from podyard.proto.placement import VolumeChoice
 
@@ -128,7 +129,7 @@ def prepare(
     except PluginError as fault:
         times.note("PreBind", Code.ERROR.label, profile.name, started)
         return Prepared(cluster.failed(fault))
-    if not plugins and not profile.bind:
+    if not plugins and _leaves_binding_to_us(profile):
         times.nobody("PreBind", profile.name)
         return NOTHING_TO_DO
     state = CycleState() if memory is None else memory.clone()
@@ -143,6 +144,11 @@ def prepare(
     return Prepared(_who_binds(profile, state, pod, cluster, node), said.writes)
 
 
+def _leaves_binding_to_us(profile: Profile) -> bool:
+    """Whether no plugin is to be asked who binds: the default one, asked first, takes every pod."""
+    return not profile.bind or type(profile.bind[0]) is DefaultBinder
+
+
 def _pre_flight(profile: Profile, pod: PodView) -> list[PreBind]:
     """Those that are to be asked about the pod.
 
@@ -151,7 +157,8 @@ def _pre_flight(profile: Profile, pod: PodView) -> list[PreBind]:
     found: list[PreBind] = []
     for plugin, pre_flight in profile.pre_binding:
         try:
-            if pre_flight is None or answers.of_type(pre_flight(pod), bool):
+            asks = True if pre_flight is None else pre_flight(pod)
+            if asks is not False and answers.of_type(asks, bool):
                 found.append(plugin)
         except Exception as fault:  # boundary: a plugin's bug fails this decision, never the service
             raise PluginError.wrapping(plugin.name, "PreBindPreFlight", fault) from fault

@@ -79,10 +79,10 @@ class Verdicts:
         if pending.withdrawn:
             return error(pending, CAUSE_WITHDRAWN, "its scheduler wants it no more")
         writes = first_writes(found) if found.waits else found.writes
-        if fault := too_many(writes):
+        if writes and (fault := too_many(writes)):
             return error(pending, CAUSE_SIZE, fault)
-        if not found.waits and (extender := self._who_binds(pending, found)):
-            return Asks(found, extender.name)
+        if self._extender is not None and not found.waits and self._extender_binds(self._extender, pending, found):
+            return Asks(found, self._extender.name)
         if writes and subjects_of(writes) & batch.touched:
             return Later.LATER
         return Waits(found) if found.waits else found
@@ -120,18 +120,10 @@ class Verdicts:
         bound = node_takes_pod.as_bound(decision, pod, self._child_trace)
         return Accepted(bound, pod, waits=prepared.waits, memory=prepared.memory)
 
-    def _who_binds(self, pending: Pending, accepted: Accepted) -> Extender | None:
-        """The extender that is to be asked to; None: the binder itself. Source: schedule_one.go,
+    def _extender_binds(self, extender: Extender, pending: Pending, accepted: Accepted) -> bool:
+        """Whether the extender is to be asked to bind; else the binder itself does. Source: schedule_one.go,
         extendersBinding. Of a foreign decision nobody is: whoever made it has asked its own."""
-        extender = self._extender
-        if (
-            extender is None
-            or pending.decision.foreign
-            or pending.extender_bound
-            or not extender.is_interested(accepted.pod)
-        ):
-            return None
-        return extender
+        return not pending.decision.foreign and not pending.extender_bound and extender.is_interested(accepted.pod)
 
 
 def error(pending: Pending, cause: str, *reasons: str) -> BindAnswer:

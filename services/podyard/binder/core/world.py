@@ -108,10 +108,12 @@ class World:
 
         :param key: of the decision that it was judged by; later ones of its session may have counted on it
         """
-        same = (pod := self.view.pods_by_uid.get(bound.uid)) is not None and pod.sequence <= bound.decided_at
-        self.skipping.held(bound.uid, key if same else None)
-        self.unseen[bound.uid] = bound
-        self.table.place(self._placed(bound))
+        uid = bound.uid
+        pod = self.view.pods_by_uid.get(uid)
+        same = pod is not None and pod.sequence <= bound.decided_at
+        self.skipping.held(uid, key if same else None)
+        self.unseen[uid] = bound
+        self.table.place(from_binding(bound) if pod is None else pod.with_placement(bound, None))
 
     def drop(self, uid: str) -> None:
         """It does not after all. What the view shows as bound stays."""
@@ -134,10 +136,10 @@ class World:
         decision = pending.decision
         if self.nominated.on(decision.node) or self.table.kept_on(decision.node):
             return False
-        if not self.skipping.covers(pending.key[0], decision.read, pending.claims):
-            return False
         pod = self.view.pods_by_uid.get(decision.uid)
         if pod is None or pod.sequence > decision.read or skipping.has_claims(pod):
+            return False
+        if not self.skipping.covers(pending.key[0], decision.read, pending.claims):
             return False
         return self.view.has_read(decision.read, decision.read_at)
 
