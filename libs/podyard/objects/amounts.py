@@ -18,6 +18,8 @@ def check(pod: Pod) -> None:
     :raises ObjectError: for the first amount that is no quantity, with its path, in the words of the API
         server
     """
+    if _are_plain(pod):
+        return
     for path, at, amounts in _of_pod(pod):
         for resource, text in amounts.items():
             try:
@@ -25,6 +27,28 @@ def check(pod: Pod) -> None:
             except QuantityError as error:
                 where = f"{path.format(at)}[{resource}]"
                 raise ObjectError(where, f'Invalid value: "{text}": {error.detail}') from error
+
+
+def _are_plain(pod: Pod) -> bool:
+    """Whether only containers have amounts, and all of these are quantities: so it is of most pods."""
+    spec, status = pod.spec, pod.status
+    if (
+        spec.init_containers
+        or spec.overhead
+        or spec.resources is not None
+        or status.resources is not None
+        or status.allocated_resources
+        or status.container_statuses
+        or status.init_container_statuses
+    ):
+        return False
+    try:
+        for container in spec.containers:
+            for text in container.resources.requests.values():
+                quantity.nano(text)
+    except QuantityError:
+        return False
+    return True
 
 
 def _of_pod(pod: Pod) -> Iterator[Amounts]:

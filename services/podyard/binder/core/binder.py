@@ -147,7 +147,7 @@ class Binder:
         self._out = []
         self._now = now
         self._handlers[type(message)](message)
-        if self.phase is Phase.SERVING:
+        if self.phase is Phase.SERVING and self._gather_from is not None:
             self._flush()
         for fault in self.world.snapshot.take_faults():
             self._out.append(effects.PluginFailed(fault.plugin, fault.point, fault.detail))

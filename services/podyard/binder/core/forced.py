@@ -37,7 +37,8 @@ class Forced:
         for change in changes:
             new = change.new
             if change.resource == subjects.PODS:
-                self._waits_no_more(change.uid)
+                if self._node_of:
+                    self._waits_no_more(change.uid)
                 if new is not None and new.stored.spec.node_name and new.bound is None:
                     self._add(new)
             elif change.resource == subjects.NODES and change.old is None and new is not None:

@@ -240,7 +240,8 @@ class Gatherer:
 
     def follow(self, changes: Iterable[Change]) -> None:
         """The view changed: what waited for that is judged again, before all others."""
-        self._judge_again(self._waiting.follow(changes))
+        if due := self._waiting.follow(changes):
+            self._judge_again(due)
 
     def written(self, batch: Batch) -> list[tuple[Pending, BindAnswer]]:
         """What was to be written first is durable; returns who is to be told that it waits."""

@@ -50,6 +50,12 @@ def _nothing_runs(pod: PodView) -> bool:
     return pod.stored.status.phase in ENDED
 
 
+def _only_waits(change: Change) -> bool:
+    """Whether the pod was and is bound nowhere: there is nothing to end."""
+    old, new = change.old, change.new
+    return new is not None and new.bound is None and new.release is None and (old is None or old.bound is None)
+
+
 class Releases:
     """Bindings that wait for their end and tombstones that wait for their TTL, by uid."""
 
@@ -79,7 +85,7 @@ class Releases:
             if change.resource == subjects.NODES:
                 if change.new is None and change.old is not None:
                     self._node_gone(change.old.name)
-            elif change.resource == subjects.PODS:
+            elif change.resource == subjects.PODS and not _only_waits(change):
                 self._pod_changed(change)
 
     def forget_tombstones(self, found: Iterable[PodRef]) -> None:

@@ -75,9 +75,10 @@ class World:
 
     def follow(self, changes: Iterable[Change]) -> None:
         """The view changed: let the table follow."""
+        position = self.view.position
         for change in changes:
             self.nominated.apply(change)
-            self.skipping.changed(change, self.view.position)
+            self.skipping.changed(change, position)
             if change.resource == subjects.PODS:
                 self._follow_pod(change)
             else:
@@ -93,7 +94,7 @@ class World:
         elif change.bound:
             self.unseen.pop(uid, None)
         self.table.apply(change)
-        if change.new is not None and change.release is None:
+        if change.new is not None and change.release is None and (uid in self.unseen or uid in self.kept):
             self._count_again(uid)
 
     def _count_again(self, uid: str) -> None:
