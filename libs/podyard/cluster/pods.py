@@ -77,8 +77,18 @@ class PodView:
         """The joined object: spec.nodeName from the binding, status from the agent, the nominated node from
         the queue. On a node that is lost it is not ready."""
         if self._joined is None:
-            self._joined = _join(self)
+            self._joined = self.stored if self._is_as_stored() else _join(self)
         return self._joined
+
+    def _is_as_stored(self) -> bool:
+        """Whether nobody else has said anything about it: so it is of most pods that wait."""
+        return (
+            self.bound is None
+            and self.release is None
+            and self.status is None
+            and self.nomination is None
+            and self.lost is None
+        )
 
     @property
     def namespace(self) -> str:

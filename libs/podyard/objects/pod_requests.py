@@ -140,19 +140,22 @@ def usage(pod: Pod) -> Usage:
 
     :raises QuantityError: if a request is no quantity
     """
-    ports = host_ports(pod)
-    simple = None if ports else _only_container(pod)
-    if simple is not None and _COUNTED.issuperset(simple.resources.requests):
-        return usage_of_one(tuple(simple.resources.requests.items()))
-    return _usage(pod, ports)
+    simple = _only_container(pod)
+    if simple is None or not _COUNTED.issuperset(simple.resources.requests):
+        return _usage(pod)
+    if [port for port in simple.ports if port.host_port > 0]:
+        return _usage(pod)
+    return usage_of_one(tuple(simple.resources.requests.items()))
 
 
-def _usage(pod: Pod, ports: tuple[HostPort, ...]) -> Usage:
+def _usage(pod: Pod) -> Usage:
     requests = pod_requests(pod)
     if not _COUNTED.issuperset(requests):
         requests = {name: amount for name, amount in requests.items() if is_counted(name)}
     cpu_milli, memory_bytes = nonzero_requests(pod)
-    return Usage(requests=requests, nonzero_cpu_milli=cpu_milli, nonzero_memory_bytes=memory_bytes, ports=ports)
+    return Usage(
+        requests=requests, nonzero_cpu_milli=cpu_milli, nonzero_memory_bytes=memory_bytes, ports=host_ports(pod)
+    )
 
 
 @lru_cache(maxsize=KEPT_USAGES)
@@ -163,7 +166,7 @@ def usage_of_one(requests: tuple[tuple[str, str], ...]) -> Usage:
     :raises QuantityError: if a request is no quantity
     """
     container = Container(name="", resources=ResourceRequirements(requests=dict(requests)))
-    return _usage(Pod(spec=PodSpec(containers=(container,))), ())
+    return _usage(Pod(spec=PodSpec(containers=(container,))))
 
 
 _COUNTED: Final = frozenset((CPU, MEMORY, EPHEMERAL_STORAGE))

@@ -402,8 +402,8 @@ class Binder:
     def _is_time(self) -> bool:
         if self._gather_from is None or self._now < self._not_before:
             return False
-        first = self._intake.first
-        if len(self._intake) >= MAX_BATCH and first is not None and first.decision.position <= self._view.position:
+        queue = self._intake.queue
+        if len(queue) >= MAX_BATCH and queue[0].decision.position <= self._view.position:
             return True
         return self._now >= self._gather_from + self._patience()
 

@@ -65,17 +65,17 @@ class Gatherer:
     @property
     def urgent(self) -> bool:
         """Whether somebody waits for it: TTLs of tombstones are in no hurry."""
-        return bool(self.unjudged or len(self._forced) or self._releases.urgent)
+        return bool(self._intake.queue or self._ahead.entries or self._forced.ready or self._releases.urgent)
 
     @property
     def has_work(self) -> bool:
         """Whether there is anything to write or to answer."""
-        return bool(self.unjudged or len(self._forced) or len(self._releases))
+        return bool(self._intake.queue or self._ahead.entries or self._forced.ready or self._releases.read)
 
     @property
     def unjudged(self) -> int:
         """Decisions to be judged, those included that wait for the view."""
-        return len(self._intake) + len(self._ahead)
+        return len(self._intake.queue) + len(self._ahead.entries)
 
     @property
     def asked(self) -> int:
