@@ -146,7 +146,11 @@ class Gatherer:
                 if self._asked or len(self._waiting):
                     self._make_way(pending, batch)
                     verdict = self._in_the_way(pending)
-                self._act(pending, verdict or self._verdicts.on(pending, batch), batch, now)
+                verdict = verdict or self._verdicts.on(pending, batch)
+                if isinstance(verdict, Accepted):
+                    self._bind(pending, verdict, batch, now)
+                else:
+                    self._act(pending, verdict, batch, now)
         self.judging = None
         later, self._later = self._later, []
         self._intake.put_back(later)
@@ -176,10 +180,8 @@ class Gatherer:
 
     # ---- doing what the verdicts say -----------------------------------------------------------------------
 
-    def _act(self, pending: Pending, verdict: Verdict, batch: Batch, now: float) -> None:
-        if isinstance(verdict, Accepted):
-            self._bind(pending, verdict, batch, now)
-        elif isinstance(verdict, BindAnswer):
+    def _act(self, pending: Pending, verdict: BindAnswer | Waits | Asks | Later, batch: Batch, now: float) -> None:
+        if isinstance(verdict, BindAnswer):
             self._refuse(pending, verdict, batch)
         elif isinstance(verdict, Waits):
             self._wait(pending, verdict.accepted, batch, now)

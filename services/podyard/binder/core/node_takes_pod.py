@@ -130,9 +130,10 @@ def _node_takes(
     row = table.row_of.get(node)
     if row is None:
         return answer(decision, "conflict", NODE_GONE, f"node {node} does not exist")
-    lacking = _lacking(decision, profile, table, row, usage)
-    if lacking is not None:
-        return lacking
+    if table.keeps_room or usage.ports or not table.has_room(row, usage):  # else no rule has anything against it
+        lacking = _lacking(decision, profile, table, row, usage)
+        if lacking is not None:
+            return lacking
     if pod.stored.spec.node_name not in ("", node):
         return answer(decision, "conflict", CAUSE_NODE_NAME, f"its creator wants {pod.stored.spec.node_name}")
     if not skip:
@@ -196,11 +197,8 @@ def shortages(profile: Profile, table: NodeTable, row: int, usage: Usage) -> tup
     """What the node has too little of: the rule of the profile's own NodeResourcesFit, with its arguments.
 
     So what the plugin is told not to look at is not refused here either. A profile without the plugin is
-    judged by its defaults: no node gets more than it has. Where there is room for everything, none of them
-    has anything against it.
+    judged by its defaults: no node gets more than it has.
     """
-    if table.has_room(row, usage):
-        return ()
     for plugin in profile.filter:
         if isinstance(plugin, NodeResourcesFit):
             return plugin.lacking(usage, table, row)

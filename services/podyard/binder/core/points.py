@@ -123,15 +123,15 @@ def prepare(
     :return: the first status that is neither SUCCESS nor WAIT, with its plugin; else who waits, and all
         objects to be written in the same commit
     """
-    started = times.watch()
     try:
         plugins = _pre_flight(profile, pod)
     except PluginError as fault:
-        times.note("PreBind", Code.ERROR.label, profile.name, started)
+        times.note("PreBind", Code.ERROR.label, profile.name, times.watch())
         return Prepared(cluster.failed(fault))
     if not plugins and _leaves_binding_to_us(profile):
         times.nobody("PreBind", profile.name)
         return NOTHING_TO_DO
+    started = times.watch()
     state = CycleState() if memory is None else memory.clone()
     if volumes:
         state.write(CHOSEN, volumes)
