@@ -3,6 +3,8 @@
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
+import msgspec
+
 from podyard.cluster import classify
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.nodes import NodeView
@@ -65,7 +67,7 @@ class Delivered(Protocol):
     def ttl_s(self) -> int: ...
 
 
-class Origin(NamedTuple):
+class Origin(msgspec.Struct, frozen=True, gc=False):
     """Who wrote a version, why, and as part of which trace: for people, records and links."""
 
     sequence: int = 0
@@ -85,7 +87,7 @@ class Origin(NamedTuple):
     """Name of the pod that this one replaces."""
 
 
-class Change:
+class Change(msgspec.Struct, eq=False):
     """One object's step from `old` to `new` in a view.
 
     An addition has no `old`, a deletion no `new`; another uid under the same name makes two changes. `bound`
@@ -94,44 +96,24 @@ class Change:
     unknown: they take room, nobody schedules them.
     """
 
-    __slots__ = ("_events", "_name", "bound", "gap", "new", "old", "origin", "release", "relisted", "resource", "uid")
-
-    def __init__(
-        self,
-        resource: str,
-        uid: str,
-        old: Viewed | None,
-        new: Viewed | None,
-        origin: Origin,
-        *,
-        bound: bool = False,
-        release: Release | None = None,
-        gap: bool = False,
-        relisted: bool = False,
-    ) -> None:
-        """
-        :param resource: plural of the kind (`pods`, `nodes`, ...)
-        :param uid: of the object
-        :param old: the object before, as this reader knew it
-        :param new: the object now
-        :param origin: the version that made the change
-        :param bound: the pod got its binding
-        :param release: the `Release` that ended the pod's binding: the only change that frees room
-        :param gap: versions in between were missed: all actions of the resource may have happened, hints
-            answer Queue
-        :param relisted: found by comparing a new listing with the old state
-        """
-        self.resource = resource
-        self.uid = uid
-        self.old = old
-        self.new = new
-        self.origin = origin
-        self.bound = bound
-        self.release = release
-        self.gap = gap
-        self.relisted = relisted
-        self._events: tuple[ClusterChangeEvent, ...] | None = None
-        self._name: str | None = None
+    resource: str
+    """Plural of the kind (`pods`, `nodes`, ...)."""
+    uid: str
+    old: Viewed | None
+    """The object before, as this reader knew it."""
+    new: Viewed | None
+    origin: Origin
+    """The version that made the change."""
+    bound: bool = False
+    """The pod got its binding."""
+    release: Release | None = None
+    """What ended the pod's binding: the only change that frees room."""
+    gap: bool = False
+    """Versions in between were missed: all actions of the resource may have happened, hints answer Queue."""
+    relisted: bool = False
+    """Found by comparing a new listing with the old state."""
+    _events: tuple[ClusterChangeEvent, ...] | None = None
+    _name: str | None = None
 
     @property
     def events(self) -> tuple[ClusterChangeEvent, ...]:

@@ -18,7 +18,7 @@ from podyard.proto.facts import Nomination, PodStatusFact
 from podyard.proto.placement import BoundPod, Release, Usage, VolumeChoice
 
 
-class PodView:
+class PodView(msgspec.Struct, eq=False):
     """A pod at one moment. Never changed: every new fact makes a new view, so old and new can be compared.
 
     `stored` is the object as written; `pod` is the joined object, made when first asked for. A view without a
@@ -26,51 +26,30 @@ class PodView:
     the last version that was seen, or what the binding tells of it.
     """
 
-    __slots__ = (
-        "_joined", "_usage", "bound", "gone", "key", "lost", "nomination", "release", "sequence", "status", "stored",
-        "uid", "unknown_place",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        stored: Pod,
-        key: NamespacedName,
-        uid: str,
-        sequence: int,
-        bound: BoundPod | None = None,
-        release: Release | None = None,
-        status: PodStatusFact | None = None,
-        nomination: Nomination | None = None,
-        gone: bool = False,
-    ) -> None:
-        """
-        :param stored: the object as its creator wrote it
-        :param key: namespace and name
-        :param uid: metadata.uid
-        :param sequence: CLUSTER sequence of the object's version; 0 for one known from its binding only
-        :param bound: its place on a node, None before the binding and after the release
-        :param release: the end of its binding: a released uid is never bound again
-        :param status: what the agent of its node says
-        :param nomination: the node it preempted for; an empty node means none
-        :param gone: the object is deleted, the binding is not released
-        """
-        self.stored = stored
-        self.key = key
-        self.uid = uid
-        self.sequence = sequence
-        self.bound = bound
-        self.release = release
-        self.status = status
-        self.nomination = nomination
-        self.gone = gone
-        self.lost: facts.Condition | None = None
-        """The condition Ready of its node while nothing is heard of that; None if it is heard, and of a pod
-        that is not bound."""
-        self.unknown_place = False
-        """What is stored about its place cannot be read: it may be bound to any node, or released. Until that
-        is mended nobody binds it, and nobody takes it for unbound."""
-        self._joined: Pod | None = None
-        self._usage: Usage | None = None
+    stored: Pod
+    """The object as its creator wrote it."""
+    key: NamespacedName
+    uid: str
+    sequence: int
+    """CLUSTER sequence of the object's version; 0 for one known from its binding only."""
+    bound: BoundPod | None = None
+    """Its place on a node, None before the binding and after the release."""
+    release: Release | None = None
+    """The end of its binding: a released uid is never bound again."""
+    status: PodStatusFact | None = None
+    """What the agent of its node says."""
+    nomination: Nomination | None = None
+    """The node it preempted for; an empty node means none."""
+    gone: bool = False
+    """The object is deleted, the binding is not released."""
+    lost: facts.Condition | None = None
+    """The condition Ready of its node while nothing is heard of that; None if it is heard, and of a pod that
+    is not bound."""
+    unknown_place: bool = False
+    """What is stored about its place cannot be read: it may be bound to any node, or released. Until that is
+    mended nobody binds it, and nobody takes it for unbound."""
+    _usage: Usage | None = None
+    _joined: Pod | None = None
 
     @property
     def pod(self) -> Pod:
@@ -193,20 +172,17 @@ class PodView:
 
     def with_placement(self, bound: BoundPod | None, release: Release | None) -> "PodView":
         """The same pod bound, or released."""
-        view = PodView(
-            self.stored, self.key, self.uid, self.sequence, bound, release, self.status, self.nomination, self.gone
-        )
-        view._usage = self._usage
-        return view
+        return PodView(
+            self.stored, self.key, self.uid, self.sequence, bound, release, self.status, self.nomination, self.gone,
+            None, False, self._usage,
+        )  # fmt: skip
 
     def without_object(self) -> "PodView":
         """The same pod when its object is gone: its binding holds its room until the release."""
-        view = PodView(
-            self.stored, self.key, self.uid, self.sequence, self.bound, self.release, self.status, self.nomination, True
-        )
-        view.lost = self.lost
-        view._usage = self._usage
-        return view
+        return PodView(
+            self.stored, self.key, self.uid, self.sequence, self.bound, self.release, self.status, self.nomination, True,
+            self.lost, False, self._usage,
+        )  # fmt: skip
 
     def facts(self) -> tuple[Any, ...]:
         """All that makes two views of a pod equal, for comparing what two readers see."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import msgspec
+
 from podyard.cluster.changes import Change, Origin
 from podyard.cluster.keys import NamespacedName
 from podyard.cluster.pods import PodView
@@ -92,4 +94,4 @@ def _release_between(before: PodView, after: PodView) -> Release | None:
 
 
 def _at(origin: Origin, sequence: int) -> Origin:
-    return origin._replace(sequence=sequence)
+    return msgspec.structs.replace(origin, sequence=sequence)

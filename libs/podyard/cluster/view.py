@@ -390,7 +390,7 @@ def _origin(delivery: Delivered) -> Origin:
 
 def _traced(origin: Origin, trace: str) -> Origin:
     """A record is about many pods: each has its own trace, of which those that are kept are worth a link."""
-    return origin._replace(trace=trace) if is_sampled(trace) else origin
+    return msgspec.structs.replace(origin, trace=trace) if is_sampled(trace) else origin
 
 
 def _put(tables: Tables, resource: str, key: NamespacedName, stored: Any, origin: Origin, gap: bool) -> list[Change]:

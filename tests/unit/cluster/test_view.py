@@ -483,7 +483,7 @@ def test_a_pod_without_a_uid_and_a_volume_that_is_no_document_cannot_be_read(rea
     reader.stream.write("pods", document)
     volume = stored.version("persistentvolumes", {"metadata": {"name": "v", "uid": "v1"}, "more": 1})
     endless = volume.payload.replace(b'"more":1', b'"more":1' + b"0" * 5_000)
-    reader.stream.put(volume._replace(payload=endless))
+    reader.stream.put(volume.but(payload=endless))
     reader.news()
     assert [found.reason for found in reader.view.unreadable.values()] == [
         "metadata.uid: is missing",
@@ -500,7 +500,7 @@ def test_an_object_of_another_name_than_its_subjects_cannot_be_read(reader: Foll
         ("n2", node_document("n1", "u2")),
         ("n3", node_document("n3", "u3", metadata={"namespace": "x"})),
     ):
-        reader.stream.put(stored.version("nodes", document)._replace(subject=subjects.object_("nodes", "", name)))
+        reader.stream.put(stored.version("nodes", document).but(subject=subjects.object_("nodes", "", name)))
     reader.news()
     assert list(reader.view.nodes) == ["n1"]
     assert [found.reason for found in reader.view.unreadable.values()] == [

@@ -5,7 +5,9 @@ from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from podyard.proto.binder_api import BindRequest
 
@@ -13,7 +15,7 @@ MOST_RANGES: Final = 64
 """A claim in more pieces is not looked at: filtering costs less."""
 
 
-class Claims(NamedTuple):
+class Claims(msgspec.Struct, frozen=True, gc=False):
     """Numbers of its session that a decision counted as placed and unseen: ranges, both ends included,
     ascending and apart."""
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+import msgspec
+
 from podyard.cluster.changes import Change, Unreadable
 from podyard.proto.binder_api import BindAnswer, BindReply, BindRequest, Decision
 from podyard.proto.message import PodRef
@@ -124,7 +126,7 @@ Message: TypeAlias = (
 # ---- what it wants done ------------------------------------------------------------------------------------
 
 
-class Write(NamedTuple):
+class Write(msgspec.Struct, frozen=True, gc=False):
     """A message for the CLUSTER stream. `expect` is the subject's last sequence, 0: there must be none.
     `expires`: it is kept only as long as a deletion marker.
     """
@@ -206,7 +208,7 @@ class PassedOver(NamedTuple):
     sequence: int
 
 
-class Outcome(NamedTuple):
+class Outcome(msgspec.Struct, frozen=True, gc=False):
     """What became of one decision."""
 
     decision: Decision

@@ -7,7 +7,7 @@ again, unless it is certain (`skipping`) that the cluster is still the one that 
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -41,7 +41,7 @@ ChildTrace: TypeAlias = Callable[[str], str]
 """From the traceparent of a cycle to that of the bind span below it."""
 
 
-class Accepted(NamedTuple):
+class Accepted(msgspec.Struct, frozen=True):
     """The node takes the pod."""
 
     bound: BoundPod
