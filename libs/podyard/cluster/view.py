@@ -72,6 +72,7 @@ class ClusterView(Fold[Tables]):
         self.listings = 0
         """How many listings have ended."""
         self._listed_at = 0
+        self._expected: tuple[str, bytes, CommitRecord] | None = None
 
     def _show(self, tables: Tables) -> None:
         """Readers ask for these for every pod: they are attributes, and not looked for."""
@@ -179,6 +180,11 @@ class ClusterView(Fold[Tables]):
         return self._tables.read.holds(sequence, stored_at)
 
     # Folding
+
+    def expect(self, subject: str, payload: bytes, record: CommitRecord) -> None:
+        """This reader writes this record: read back it is not decoded, and what is read is what its writer
+        holds. Only the last one is remembered."""
+        self._expected = subject, payload, record
 
     def begin_listing(self) -> None:
         """A listing begins, or begins again: deliveries go into a new state until it ends."""
@@ -315,7 +321,7 @@ class ClusterView(Fold[Tables]):
         if tables.unreadable:
             tables.unreadable.pop(subject, None)
         try:
-            fact = _placement(subject, delivery.payload)
+            fact = self._own(subject, delivery.payload) or _placement(subject, delivery.payload)
         except MessageError as error:
             self._bury(tables, delivery, error)
             if self._listing is None:
@@ -334,6 +340,13 @@ class ClusterView(Fold[Tables]):
             case _:
                 change = tables.bind(entry_of(fact), _origin(delivery))
         return [] if change is None else [change]
+
+    def _own(self, subject: str, payload: bytes) -> CommitRecord | None:
+        """The record that is expected, if it is this one, byte by byte."""
+        if self._expected is None or self._expected[0] != subject:
+            return None
+        (_, written, record), self._expected = self._expected, None
+        return record if written == payload else None
 
     def _apply_commit(self, tables: Tables, record: CommitRecord, origin: Origin, ttl_s: int) -> list[Change]:
         fence = tables.fence

@@ -7,9 +7,9 @@ import pytest
 from podyard.bus import Outgoing
 from podyard.cluster.changes import Change, DeadDelivery, RelistNeeded, Unreadable
 from podyard.cluster.view import ClusterView
-from podyard.proto import subjects
+from podyard.proto import codec, subjects
 from podyard.proto.facts import Condition
-from podyard.proto.placement import Release
+from podyard.proto.placement import BoundPod, CommitRecord, Release
 from tests.support import stored
 from tests.unit.cluster.stream import (
     LOST_AT,
@@ -76,6 +76,27 @@ def test_the_life_of_a_pod_as_events(reader: Follower) -> None:
     assert reader.labels() == []
     assert not reader.view.pods
     assert not reader.view.placements
+
+
+def expected(bound: BoundPod) -> CommitRecord:
+    return CommitRecord(n=1, epoch=1, batch="b1", bindings=(bound,))
+
+
+@pytest.mark.parametrize("as_written", [True, False])
+def test_a_record_that_its_writer_expects_is_what_he_holds_unless_another_one_is_stored(
+    reader: Follower, as_written: bool
+) -> None:
+    reader.stream.write("pods", pod_document("a", "u1"))
+    reader.news()
+    reader.stream.commit([bound_pod("a", "u1", "n1")])
+    (stored_record,) = (one for one in reader.stream.log if one.subject == subjects.commit(1))
+    own = expected(bound_pod("a", "u1", "n1" if as_written else "elsewhere"))
+    payload = stored_record.payload if as_written else codec.encode(own)
+    reader.view.expect(stored_record.subject, payload, own)
+    reader.news()
+    placed = reader.view.placements["u1"]
+    assert (placed is own.bindings[0]) == as_written
+    assert placed.node == "n1"
 
 
 def test_the_joined_pod_has_its_node_and_its_agents_word(reader: Follower) -> None:

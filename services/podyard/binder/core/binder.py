@@ -394,6 +394,8 @@ class Binder:
             return
         self._batch = batch
         writes = batch.writes(self.keeper, self._view.position, self._now)
+        if batch.record is not None:
+            self._view.expect(writes[-2].subject, writes[-2].payload, batch.record)
         self._send(batch.id, writes)
         if not batch.commits:
             self._out.append(effects.FenceMoving("only refusals to answer"))
