@@ -71,4 +71,4 @@ class Provisioner:
         return codec.decode(ClusterEvent, found.payload)
 
     async def _write(self, resource: str, document: dict[str, Any], expect: int) -> None:
-        await self._bus.publish(stored.version(resource, document, who="a provisioner")._replace(expect=expect))
+        await self._bus.publish(stored.version(resource, document, who="a provisioner").but(expect=expect))

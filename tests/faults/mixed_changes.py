@@ -186,19 +186,19 @@ class Changes:
         else:
             document = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": about}
         living.document = document
-        return _Made(version(resource, document)._replace(expect=None), *key, living)
+        return _Made(version(resource, document).but(expect=None), *key, living)
 
     def _deletion(self, key: tuple[str, str, str], there: _Living) -> _Made:
         resource, namespace, name = key
         of = intents.ObjectKey(resource, namespace, name)
         before = Stored(0, version(resource, there.document).payload, False)
-        return _Made(writes.message_of(of, Remove(), before, AUTHOR)._replace(expect=None), *key, None)
+        return _Made(writes.message_of(of, Remove(), before, AUTHOR).but(expect=None), *key, None)
 
     def _binding(self, key: tuple[str, str, str], there: _Living) -> _Made:
         node = cluster.node_name(self._random.randrange(NODES))
         bound = _Living(there.uid, there.app)
         bound.node, bound.document = node, there.document
-        return _Made(agent.binding(there.document, node)._replace(expect=None), *key, bound)
+        return _Made(agent.binding(there.document, node).but(expect=None), *key, bound)
 
     def _status(self, key: tuple[str, str, str], there: _Living) -> _Made:
         _, namespace, name = key

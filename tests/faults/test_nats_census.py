@@ -38,9 +38,9 @@ async def stand(directory: Path) -> AsyncGenerator[tuple[Bus, EmbeddedServer]]:
 async def deleted(bus: Bus) -> list[str]:
     """Objects and a fact are made, and deleted; returns their subjects once nothing is there, not even their
     markers."""
-    await bus.publish(stored.version("namespaces", KEPT)._replace(expect=0))
+    await bus.publish(stored.version("namespaces", KEPT).but(expect=0))
     made = [stored.version("namespaces", found) for found in NAMESPACES] + [stored.nomination(FACT)]
-    acks = [await bus.publish(one._replace(expect=0)) for one in made]
+    acks = [await bus.publish(one.but(expect=0)) for one in made]
     for one, ack in zip(made, acks, strict=True):
         await bus.publish(Outgoing(one.subject, one.payload, expect=ack.sequence, deleted=True, expires=True))
     return [one.subject for one in made]
@@ -95,6 +95,6 @@ async def test_with_a_census_nobody_sees_what_is_back_and_it_is_deleted_again(tm
         assert await listed(bus) == {KEPT_SUBJECT}, "also when those markers have expired"
         again = await bus.get(STREAM, there[0])
         await bus.publish(
-            stored.version("namespaces", NAMESPACES[0])._replace(expect=0 if again is None else again.sequence)
+            stored.version("namespaces", NAMESPACES[0]).but(expect=0 if again is None else again.sequence)
         )
         assert await listed(bus) == {KEPT_SUBJECT, there[0]}, "who is made again is seen"

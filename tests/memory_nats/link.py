@@ -1,7 +1,7 @@
 """A client's connection to the server in memory, in the place of `_link.Link`; and `connect`, in the place of
 `connection.connect`."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import NoReturn
 
@@ -11,7 +11,7 @@ from anyio.abc import TaskGroup
 from podyard.bus._api import Api
 from podyard.bus._client import Receiver
 from podyard.bus._inbox import Inbox
-from podyard.bus._link import SUBSCRIBED_S, Link, LinkSubscription
+from podyard.bus._link import SUBSCRIBED_S, Link, LinkSubscription, Sendable
 from podyard.bus.connection import Bus
 from podyard.bus.dead_letters import DeadLetters, not_said
 from podyard.bus.errors import Unavailable
@@ -91,6 +91,13 @@ class MemoryLink(Link):
             raise Unavailable(f"no connection to NATS: {self.state.last_error}")
         self.check(subject, len(head) + len(payload))
         self.wire.up(subject, lambda: self.server.publish(subject, payload, reply, head))
+
+    def publish_all(self, messages: Sequence[Sendable]) -> None:
+        """As `Link.publish_all`."""
+        for subject, payload, _, head in messages:
+            self.check(subject, len(head) + len(payload))
+        for subject, payload, reply, head in messages:
+            self.publish(subject, payload, reply, head)
 
     @property
     def max_payload(self) -> int:

@@ -181,14 +181,14 @@ def _no_tombstones(simulation: Simulation) -> None:
     def expiring(self: Any, *arguments: Any) -> list[Write]:
         released = {ready.write.subject for ready in self.releases}
         found = writes(self, *arguments)
-        return [one._replace(expires=True) if one.subject in released else one for one in found]
+        return [replace(one, expires=True) if one.subject in released else one for one in found]
 
     outgoing = binder_writer._outgoing
 
     def soon(write: Write) -> Outgoing:
         made = outgoing(write)
         of_binding = write.expires and write.subject.startswith("placement.bindings.")
-        return made._replace(expires=False, ttl_s=1) if of_binding else made
+        return made.but(expires=False, ttl_s=1) if of_binding else made
 
     def late(asking: Asking, request: BindRequest) -> None:
         for delay_s in (5.0, 10.0, 20.0):

@@ -48,11 +48,11 @@ class Cluster:
 
     async def put(self, resource: str, document: Document, *, trace: str = "") -> int:
         """A version of an object, whether there is one or not."""
-        return await self.write(stored.version(resource, document, why=self._why)._replace(trace=trace))
+        return await self.write(stored.version(resource, document, why=self._why).but(trace=trace))
 
     async def create(self, resource: str, documents: Iterable[Document]) -> None:
         """Objects that are not there yet, all at once."""
-        messages = [stored.version(resource, one, why=self._why)._replace(expect=0) for one in documents]
+        messages = [stored.version(resource, one, why=self._why).but(expect=0) for one in documents]
         answers = await self.bus.publish_many(messages)
         acks = [one for one in answers if isinstance(one, Ack)]
         assert len(acks) == len(messages), answers
@@ -60,7 +60,7 @@ class Cluster:
 
     async def remove(self, resource: str, document: Document, *, trace: str = "") -> int:
         """A marker in the object's place."""
-        return await self.write(stored.marker(resource, document)._replace(trace=trace))
+        return await self.write(stored.marker(resource, document).but(trace=trace))
 
     async def pod(self, name: str, *, cpu: str = "100m", **more: Any) -> int:
         """A pod, see `objects.pod`; it asks for something unless told."""
@@ -94,7 +94,7 @@ class Cluster:
             n = self._commits
             *placements, record, fence = stored.commit(n, bindings=bindings, releases=releases, batch=f"b{n}")
             tombstones = [await self._expecting(one) for one in placements[len(bindings) :]]
-            new = [one._replace(expect=0) for one in (*placements[: len(bindings)], record)]
+            new = [one.but(expect=0) for one in (*placements[: len(bindings)], record)]
             batch = [*new[:-1], *tombstones, new[-1], await self._expecting(fence)]
             self.position = (await self.bus.publish_batch(batch)).sequence
             return self.position
@@ -133,4 +133,4 @@ class Cluster:
 
     async def _expecting(self, message: Outgoing) -> Outgoing:
         there = await self.last(message.subject)
-        return message._replace(expect=0 if there is None else there.sequence)
+        return message.but(expect=0 if there is None else there.sequence)

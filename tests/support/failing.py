@@ -130,6 +130,9 @@ class Everything:
 
     # ---- the binder
 
+    def pre_bind_pre_flight(self, pod: PodInfo) -> bool:
+        return True
+
     def pre_bind(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> PreBindResult:
         return PreBindResult()
 

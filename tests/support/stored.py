@@ -1,6 +1,6 @@
 """Messages of CLUSTER as those who may write them make them. Who publishes one says what it expects there.
 
-bus.publish(stored.version("pods", document)._replace(expect=0))
+bus.publish(stored.version("pods", document).but(expect=0))
 stream.put(stored.commit(1, bindings=[bound])[-1])
 """
 

@@ -76,7 +76,7 @@ class ClusterStream:
 
     def put(self, message: Outgoing) -> Delivery:
         """One message of a writer that knows what is there: it expects just that."""
-        answer = self.publish(message._replace(expect=self.sequence_of(message.subject)))
+        answer = self.publish(message.but(expect=self.sequence_of(message.subject)))
         assert isinstance(answer, Ack), answer
         return self.log[-1]
 

@@ -12,7 +12,7 @@ change.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from nats.aio.client import Client
@@ -66,6 +66,15 @@ class DirectClient(Client):
         """Send a protocol line; the caller has looked that there is a connection."""
         self._pending.append(command)
         self._pending_data_size += len(command)
+        self._wake_flusher()
+
+    def put_all(self, commands: Sequence[bytes]) -> None:
+        """Send protocol lines, as `put` does."""
+        self._pending.extend(commands)
+        self._pending_data_size += sum(map(len, commands))
+        self._wake_flusher()
+
+    def _wake_flusher(self) -> None:
         queue = self._flush_queue
         if queue is not None and queue.empty():
             queue.put_nowait(asyncio.get_running_loop().create_future())

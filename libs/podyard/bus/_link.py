@@ -12,8 +12,8 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import Callable
-from typing import Any, Final, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NoReturn, TypeAlias
 
 import anyio
 import msgspec
@@ -69,6 +69,9 @@ class BusState(msgspec.Struct, frozen=True, kw_only=True):
     unreachable: int = 0
     """Tries in a row, one server each, that found nobody who listens there."""
 
+
+Sendable: TypeAlias = tuple[str, bytes, str, bytes]
+"""Subject, payload, where to reply (empty: nowhere) and header block (empty: none) of a message."""
 
 StateListener = Callable[[BusState], None]
 
@@ -194,16 +197,23 @@ class Link:
         client = self._client
         if not self._established or not client.is_connected:
             raise Unavailable(f"no connection to NATS: {self.state.last_error}")
-        size = len(head) + len(payload)
-        self.check(subject, size)
+        self.check(subject, len(head) + len(payload))
         if client.unsent_bytes > UNSENT_BYTES and not begun:
             raise Busy(subject, "the connection does not take what was sent before")
-        if head:
-            client.put(
-                b"HPUB %b %b %d %d\r\n%b%b\r\n" % (subject.encode(), reply.encode(), len(head), size, head, payload)
-            )
-        else:
-            client.put(b"PUB %b %b %d\r\n%b\r\n" % (subject.encode(), reply.encode(), size, payload))
+        client.put(_command(subject, payload, reply, head))
+
+    def publish_all(self, messages: Sequence[Sendable]) -> None:
+        """Hand over messages that belong together: all of them, or none. One is `Busy` for all; raises as
+        `publish` does."""
+        most = self.max_payload
+        for subject, payload, _, head in messages:
+            _check(subject, len(head) + len(payload), most)
+        client = self._client
+        if not self._established or not client.is_connected:
+            raise Unavailable(f"no connection to NATS: {self.state.last_error}")
+        if client.unsent_bytes > UNSENT_BYTES:
+            raise Busy(messages[0][0], "the connection does not take what was sent before")
+        client.put_all([_command(*message) for message in messages])
 
     @property
     def max_payload(self) -> int:
@@ -218,12 +228,7 @@ class Link:
         :raises SubjectTooLong: if the server would close the connection for it
         :raises ValueError: if `subject` is empty or has blanks
         """
-        if not subject or _BLANK.search(subject) is not None:
-            raise ValueError(f"{subject[:100]!r} cannot be a subject")
-        if len(subject) > subjects.LONGEST:
-            raise SubjectTooLong(subject, subjects.LONGEST)
-        if size > self.max_payload:
-            raise TooLarge(subject, size, self.max_payload)
+        _check(subject, size, self.max_payload)
 
     async def subscribe(self, subject: str, receiver: Receiver, *, queue: str = "") -> LinkSubscription:
         """Listen on `subject` until closed; with `queue`, one of the group's members gets each message.
@@ -481,3 +486,21 @@ def _tls(settings: BusSettings) -> Any:
 
 def _is_news(record: logging.LogRecord) -> bool:
     return record.msg != NO_NEWS
+
+
+def _check(subject: str, size: int, most: int) -> None:
+    """As `Link.check`, of a server that takes at most so many bytes."""
+    if not subject or _BLANK.search(subject) is not None:
+        raise ValueError(f"{subject[:100]!r} cannot be a subject")
+    if len(subject) > subjects.LONGEST:
+        raise SubjectTooLong(subject, subjects.LONGEST)
+    if size > most:
+        raise TooLarge(subject, size, most)
+
+
+def _command(subject: str, payload: bytes, reply: str, head: bytes) -> bytes:
+    """The protocol line of a message, and the message."""
+    if head:
+        size = len(head) + len(payload)
+        return b"HPUB %b %b %d %d\r\n%b%b\r\n" % (subject.encode(), reply.encode(), len(head), size, head, payload)
+    return b"PUB %b %b %d\r\n%b\r\n" % (subject.encode(), reply.encode(), len(payload), payload)

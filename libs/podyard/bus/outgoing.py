@@ -1,6 +1,6 @@
 """What is published, and what the server says to it."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -10,7 +10,7 @@ from podyard.proto.codec import MessageError
 from podyard.proto.streams import MARKER_TTL_S
 
 
-class Outgoing(NamedTuple):
+class Outgoing(msgspec.Struct, frozen=True, gc=False):
     """A message for a stream.
 
     `expect` makes it a compare-and-set: the subject's last sequence must be that one (0 = there is no
@@ -34,6 +34,10 @@ class Outgoing(NamedTuple):
 
     expires: bool = False
     """Whether the server forgets it as soon as a deletion marker."""
+
+    def but(self, **changes: Any) -> "Outgoing":
+        """The same message, but for these fields."""
+        return msgspec.structs.replace(self, **changes)
 
 
 class Ack(NamedTuple):

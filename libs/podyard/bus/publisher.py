@@ -9,7 +9,7 @@ import anyio
 from nats.nuid import NUID
 
 from podyard.bus._inbox import Answer, Inbox
-from podyard.bus._link import Link
+from podyard.bus._link import Link, Sendable
 from podyard.bus.errors import BusError, RequestTimeout, Unavailable, Unclear
 from podyard.bus.outgoing import Ack, Outgoing, batch_lines, head_of, read_ack
 
@@ -84,14 +84,13 @@ class _Batch:
     def _send(self, replies: list[str]) -> None:
         """All are looked at before one is sent: a batch that is begun and not ended keeps the server busy
         with it."""
-        last, heads = len(self._messages), list[bytes]()
+        last, ttl_s = len(self._messages), self._link.settings.marker_ttl_s
+        ready: list[Sendable] = []
         for number, message in enumerate(self._messages, 1):
-            place = batch_lines(self._batch_id, number, last=number == last)
-            heads.append(head_of(message, place, self._link.settings.marker_ttl_s))
-            self._link.check(message.subject, len(heads[-1]) + len(message.payload))
-        for number, (message, head) in enumerate(zip(self._messages, heads, strict=True), 1):
             reply = replies[0] if number == last else replies[1] if number == 1 else ""
-            self._link.publish(message.subject, message.payload, reply, head, begun=number > 1)
+            place = batch_lines(self._batch_id, number, last=number == last)
+            ready.append((message.subject, message.payload, reply, head_of(message, place, ttl_s)))
+        self._link.publish_all(ready)
 
     def _on_begin(self, answer: Answer | None) -> None:
         if answer is not None and (answer.payload or answer.head):

@@ -103,7 +103,8 @@ class NodeTable:
         self.broken = 0
         """Grows when an index or column raised and was thrown away: what was computed with its help is
         void."""
-        self._failures: list[IndexFailure] = []
+        self.failures: list[IndexFailure] = []
+        """Indexes and columns that were thrown away, until they are taken."""
 
     # ---- reading -------------------------------------------------------------------------------------------
 
@@ -134,6 +135,10 @@ class NodeTable:
     def same_node_since(self, row: int, version: int) -> bool:
         """Whether the node of a row is the one of `version`: at most other pods are placed there."""
         return self._node_generation.item(row) <= version
+
+    def has_room(self, row: int, usage: Usage) -> bool:
+        """Whether the node takes one pod more, and has all that this one takes."""
+        return self.pod_count.item(row) < self.pod_limit.item(row) and self.room.holds(row, usage)
 
     def label_column(self, key: str) -> LabelColumn:
         """Values of label `key` by row; made at the first use, then kept up to date."""
@@ -213,7 +218,7 @@ class NodeTable:
 
     def take_failures(self) -> "list[IndexFailure]":
         """Indexes and columns that were thrown away since last asked."""
-        taken, self._failures = self._failures, []
+        taken, self.failures = self.failures, []
         return taken
 
     # ---- nodes ---------------------------------------------------------------------------------------------
@@ -276,20 +281,24 @@ class NodeTable:
         replaces the first."""
         if self._labels.excess:
             self._drop_columns()
-        bound = _bound(pod)
-        old = self._placed.get(pod.uid)
+        uid, node = pod.uid, _bound(pod).node
+        old = self._placed.get(uid)
         if old is not None:
-            if _bound(old).node == bound.node and old.usage == pod.usage:
-                self._replace(old, pod, bound.node)
+            if _bound(old).node == node and old.usage == pod.usage:
+                self._replace(old, pod, node)
                 return
-            self.remove(pod.uid)
-        self._placed[pod.uid] = pod
-        self._on_node.setdefault(bound.node, {})[pod.uid] = pod
-        row = self.row_of.get(bound.node)
+            self.remove(uid)
+        self._placed[uid] = pod
+        on_node = self._on_node.get(node)
+        if on_node is None:
+            on_node = self._on_node[node] = {}
+        on_node[uid] = pod
+        row = self.row_of.get(node)
         if row is not None:
             self._add_usage(row, pod.usage, 1)
-            self._tell_added(pod, row)
-            self._note(row)
+            if self._indexes:
+                self._tell_added(pod, row)
+            self.generation[row] = self._log.note(row, self.capacity)
 
     def remove(self, uid: str) -> PlacedPod | None:
         """The pod takes no room any more; returns what it was, `None` if it took none."""
@@ -397,7 +406,7 @@ class NodeTable:
     def _throw_away(self, kept: dict[Callable[..., Any], Any], kind: Callable[..., Any], fault: Exception) -> None:
         del kept[kind]
         self.broken += 1
-        self._failures.append(IndexFailure(getattr(kind, "__name__", type(kind).__name__), fault))
+        self.failures.append(IndexFailure(getattr(kind, "__name__", type(kind).__name__), fault))
 
     def _note(self, row: int) -> None:
         self.version = self.generation[row] = self._log.note(row, self.capacity)
@@ -436,7 +445,7 @@ class NodeTable:
         return row
 
     def _add_usage(self, row: int, usage: Usage, sign: int) -> None:
-        self.pod_count[row] += sign
+        self.pod_count[row] = self.pod_count.item(row) + sign
         self.room.add(row, usage, sign)
 
     def _set_allocatable(self, row: int, amounts: Mapping[str, str]) -> None:

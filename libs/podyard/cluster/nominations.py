@@ -53,7 +53,7 @@ class Nominations:
 
     def apply(self, change: Change) -> None:
         """Follow one change of the cluster view; others than those of pods are ignored."""
-        if change.resource == subjects.PODS and (self._node_of or change.new is not None):
+        if change.resource == subjects.PODS and (self._node_of or _may_be_nominated(change.new)):
             self.follow(change.uid, change.new)
 
     def follow(self, uid: str, pod: PodView | None) -> None:
@@ -88,3 +88,8 @@ class Nominations:
         if not mates:
             del self._on_node[node]
         self.version += 1
+
+
+def _may_be_nominated(pod: PodView | None) -> bool:
+    """Whether anybody says so: of most pods nobody does."""
+    return pod is not None and (pod.nomination is not None or bool(pod.stored.status.nominated_node_name))

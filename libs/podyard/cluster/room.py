@@ -90,6 +90,14 @@ class Room:
         once."""
         return Taken(self._taken[row], self._assumed_cpu[row], self._assumed_memory[row])
 
+    def holds(self, row: int, usage: Usage) -> bool:
+        """Whether the node has room for one pod more that takes this, whatever the resource."""
+        whole, taken = self._whole[row], self._taken[row]
+        requests = usage.requests
+        return not [
+            name for name in requests if requests[name] > 0 and requests[name] > whole.get(name, 0) - taken.get(name, 0)
+        ]
+
     # ---- what changes it -----------------------------------------------------------------------------------
 
     def set_allocatable(self, row: int, amounts: Mapping[str, str]) -> None:

@@ -68,10 +68,24 @@ class ClusterView(Fold[Tables]):
         """:param remembers: what was read lately can be asked for (`has_read`)"""
         super().__init__()
         self._remembers = remembers
-        self._tables = Tables(ReadLog(remembers=remembers))
+        self._show(Tables(ReadLog(remembers=remembers)))
         self.listings = 0
         """How many listings have ended."""
         self._listed_at = 0
+        self._expected: tuple[str, bytes, CommitRecord] | None = None
+
+    def _show(self, tables: Tables) -> None:
+        """Readers ask for these for every pod: they are attributes, and not looked for."""
+        self._tables = tables
+        self.pods: Mapping[NamespacedName, PodView] = tables.pods
+        """Pods whose object lives, by (namespace, name)."""
+        self.pods_by_uid: Mapping[str, PodView] = tables.pods_by_uid
+        """The same by uid, and pods whose object is gone but whose binding is not released."""
+        self.nodes: Mapping[str, NodeView] = tables.nodes
+        """By name."""
+        self.placements: Mapping[str, BoundPod | Release] = tables.placements
+        """Where a uid is bound, or that its binding has ended, by uid; endings as long as the pod's object
+        lives."""
 
     # Reading
 
@@ -91,21 +105,6 @@ class ClusterView(Fold[Tables]):
         """CLUSTER sequence of the last message that was read, or of the last listing: what came from there to
         `position` was not for this reader."""
         return max(self._listed_at, self._tables.read.last)
-
-    @property
-    def pods(self) -> Mapping[NamespacedName, PodView]:
-        """Pods whose object lives, by (namespace, name)."""
-        return self._tables.pods
-
-    @property
-    def pods_by_uid(self) -> Mapping[str, PodView]:
-        """The same by uid, and pods whose object is gone but whose binding is not released."""
-        return self._tables.pods_by_uid
-
-    @property
-    def nodes(self) -> Mapping[str, NodeView]:
-        """By name."""
-        return self._tables.nodes
 
     @property
     def node_lives(self) -> Mapping[str, NodeLifeFact]:
@@ -145,12 +144,6 @@ class ClusterView(Fold[Tables]):
         return {**document, "metadata": {**document.get("metadata", {}), "resourceVersion": str(sequence)}}
 
     @property
-    def placements(self) -> Mapping[str, BoundPod | Release]:
-        """Where a uid is bound, or that its binding has ended, by uid; endings as long as the pod's object
-        lives."""
-        return self._tables.placements
-
-    @property
     def fence(self) -> Fence | None:
         """The last fence that was read."""
         return self._tables.fence
@@ -188,6 +181,11 @@ class ClusterView(Fold[Tables]):
 
     # Folding
 
+    def expect(self, subject: str, payload: bytes, record: CommitRecord) -> None:
+        """This reader writes this record: read back it is not decoded, and what is read is what its writer
+        holds. Only the last one is remembered."""
+        self._expected = subject, payload, record
+
     def begin_listing(self) -> None:
         """A listing begins, or begins again: deliveries go into a new state until it ends."""
         self._listing = Tables(ReadLog(remembers=self._remembers))
@@ -202,7 +200,7 @@ class ClusterView(Fold[Tables]):
             new.keep_places(self._tables)
         new.prune_releases()
         changes = list(relisting.differences(self._tables, new, position))
-        self._tables = new
+        self._show(new)
         self.position = self._listed_at = position
         self.listings += 1
         return changes
@@ -325,7 +323,7 @@ class ClusterView(Fold[Tables]):
         if tables.unreadable:
             tables.unreadable.pop(subject, None)
         try:
-            fact = _placement(subject, delivery.payload)
+            fact = self._own(subject, delivery.payload) or _placement(subject, delivery.payload)
         except MessageError as error:
             self._bury(tables, delivery, error)
             if self._listing is None:
@@ -344,6 +342,13 @@ class ClusterView(Fold[Tables]):
             case _:
                 change = tables.bind(entry_of(fact), _origin(delivery))
         return [] if change is None else [change]
+
+    def _own(self, subject: str, payload: bytes) -> CommitRecord | None:
+        """The record that is expected, if it is this one, byte by byte."""
+        if self._expected is None or self._expected[0] != subject:
+            return None
+        (_, written, record), self._expected = self._expected, None
+        return record if written == payload else None
 
     def _apply_commit(self, tables: Tables, record: CommitRecord, origin: Origin, ttl_s: int) -> list[Change]:
         fence = tables.fence

@@ -434,6 +434,19 @@ class PreBind(Plugin, Protocol):
 
 
 @runtime_checkable
+class PreBindPreFlight(PreBind, Protocol):
+    """Says of which pods its PreBind has nothing to do.
+
+    Source: framework.PreBindPlugin, PreBindPreFlight, of which Skip is False here.
+    """
+
+    def pre_bind_pre_flight(self, pod: PodInfo) -> bool:
+        """Whether PreBind is to be asked about the pod. False: it would answer SUCCESS and want nothing
+        written, whatever the node and the cluster. Asked for every decision: a look at the pod's spec."""
+        ...
+
+
+@runtime_checkable
 class Bind(Plugin, Protocol):
     """In the binder: who binds. SUCCESS: this plugin takes it, the commit is written. SKIP: the next one.
     Others: a bind error."""

@@ -16,6 +16,7 @@ from podyard.framework.snapshot import Snapshot
 Token: TypeAlias = Callable[[PodInfo, Snapshot], Hashable]
 Pattern: TypeAlias = Callable[[CycleState, Snapshot], Hashable]
 Detailing: TypeAlias = Callable[[CycleState, PodInfo, Snapshot, Rows, str], Detail | None]
+PreFlight: TypeAlias = Callable[[PodInfo], bool]
 Touched: TypeAlias = Callable[[CycleState, PodInfo, Snapshot], Iterable[int] | None]
 
 
@@ -52,6 +53,11 @@ def filter_touched(plugin: object) -> Touched | None:
 def filter_pattern(plugin: object) -> Pattern | None:
     """Of `FilterPattern`."""
     return getattr(plugin, "filter_pattern", None)
+
+
+def pre_bind_pre_flight(plugin: object) -> PreFlight | None:
+    """Of `PreBindPreFlight`."""
+    return getattr(plugin, "pre_bind_pre_flight", None)
 
 
 def detail(plugin: object) -> Detailing | None:

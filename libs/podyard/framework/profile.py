@@ -29,7 +29,7 @@ from podyard.framework.interfaces import (
     Reserve,
     Score,
 )
-from podyard.framework.optional_hooks import Token, Touched
+from podyard.framework.optional_hooks import PreFlight, Token, Touched
 
 P = TypeVar("P")
 
@@ -73,6 +73,13 @@ class ScoreToken(NamedTuple):
     token: Token
     by_feasible: bool
     """Also when other rows become feasible."""
+
+
+class PreBinding(NamedTuple):
+    """A PreBind plugin, and what it has to do it for: `None` if it does not say."""
+
+    plugin: PreBind
+    pre_flight: PreFlight | None
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -129,6 +136,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             for name, plugin, token in tokens
             if token is not None
         )
+
+    @cached_property
+    def pre_binding(self) -> tuple[PreBinding, ...]:
+        """`pre_bind`, each with what it says beforehand."""
+        return tuple(PreBinding(plugin, optional_hooks.pre_bind_pre_flight(plugin)) for plugin in self.pre_bind)
 
 
 POINTS: Final[dict[str, type[Any]]] = {

@@ -75,8 +75,10 @@ class Snapshot:
 
     def take_faults(self) -> list[PluginError]:
         """What plugins, and the indexes that they made of the table, did amiss since last asked."""
+        if not self.nodes.failures and not self.faults:
+            return []
         broken = [PluginError(one.name, "index", described(one.fault)) for one in self.nodes.take_failures()]
-        return [*broken, *self.faults.take()] if self.faults or broken else broken
+        return [*broken, *self.faults.take()]
 
     def objects(self, resource: str) -> ObjectsByName:
         """All objects of a resource; none if nobody follows it."""

@@ -61,7 +61,8 @@ class Kept(Generic[K, V]):
 
         :param cost: bytes that key and value take besides `ENTRY_BYTES`
         """
-        self.pop(key)
+        if key in self._costs:
+            self.pop(key)
         cost += ENTRY_BYTES
         self._entries[key], self._costs[key] = value, cost
         self.bytes += cost

@@ -63,7 +63,7 @@ def claims_of(pod: Pod) -> Iterator[ClaimUse]:
 
 def has_claims(pod: Pod) -> bool:
     """Whether any volume of the pod stands for a claim."""
-    return any(True for _ in claims_of(pod))
+    return bool(pod.spec.volumes) and any(True for _ in claims_of(pod))
 
 
 def named_claims(pod: Pod) -> Iterator[str]:

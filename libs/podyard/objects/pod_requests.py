@@ -6,6 +6,7 @@ in nano-units and rounded up once.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -25,6 +26,9 @@ ASSUMED_CPU_MILLI: Final = 100
 """What scoring assumes for a container that requests no cpu. Source: schedutil.DefaultMilliCPURequest."""
 ASSUMED_MEMORY_BYTES: Final = 200 * 1024 * 1024
 """What scoring assumes for a container that requests no memory. Source: schedutil.DefaultMemoryRequest."""
+
+KEPT_USAGES: Final = 1024
+"""Requests of single containers of which it is remembered what a pod takes."""
 
 Amounts = dict[str, int]
 """Nano-units by resource."""
@@ -136,6 +140,15 @@ def usage(pod: Pod) -> Usage:
 
     :raises QuantityError: if a request is no quantity
     """
+    simple = _only_container(pod)
+    if simple is None or not _COUNTED.issuperset(simple.resources.requests):
+        return _usage(pod)
+    if [port for port in simple.ports if port.host_port > 0]:
+        return _usage(pod)
+    return usage_of_one(tuple(simple.resources.requests.items()))
+
+
+def _usage(pod: Pod) -> Usage:
     requests = pod_requests(pod)
     if not _COUNTED.issuperset(requests):
         requests = {name: amount for name, amount in requests.items() if is_counted(name)}
@@ -143,6 +156,17 @@ def usage(pod: Pod) -> Usage:
     return Usage(
         requests=requests, nonzero_cpu_milli=cpu_milli, nonzero_memory_bytes=memory_bytes, ports=host_ports(pod)
     )
+
+
+@lru_cache(maxsize=KEPT_USAGES)
+def usage_of_one(requests: tuple[tuple[str, str], ...]) -> Usage:
+    """What a pod takes whose one container requests this, of cpu, memory and ephemeral storage: pods of one
+    template share it.
+
+    :raises QuantityError: if a request is no quantity
+    """
+    container = Container(name="", resources=ResourceRequirements(requests=dict(requests)))
+    return _usage(Pod(spec=PodSpec(containers=(container,))))
 
 
 _COUNTED: Final = frozenset((CPU, MEMORY, EPHEMERAL_STORAGE))

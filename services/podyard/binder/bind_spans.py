@@ -6,7 +6,7 @@ says, refusals, what took long (docs/rules.md, bad-outcomes-are-traced).
 
 from typing import Final
 
-from podyard.binder.core.effects import BeganToWait, Committed, Settled
+from podyard.binder.core.effects import BeganToWait, Committed, Outcome, Settled
 from podyard.proto.binder_api import BindAnswer, Decision
 from podyard.proto.subjects import BINDER_BIND
 from podyard.telemetry.conventions import pod_attributes, received
@@ -20,34 +20,41 @@ SLOW_S: Final = 1.0
 """A decision that took longer is worth a span whatever the sampler said."""
 
 
-def settled(spans: Spans, decision: Settled, now: float) -> str:
-    """Emit the spans "bind" and "commit" of a decision that has its answer, if they are wanted.
+def settled(spans: Spans, settled: Settled, now: float) -> list[tuple[float, str]]:
+    """Emit the spans "bind" and "commit" of decisions that have their answers, as far as they are wanted.
 
-    :return: traceparent of "bind"; empty: it is not kept
+    :return: of those that are kept, when the decision was received and the traceparent of "bind"
     """
-    answer, trace = decision.answer, decision.decision.trace
+    found: list[tuple[float, str]] = []
     if not spans.enabled:
-        return ""
-    refused = answer.result != BOUND
-    slow = now - decision.received_at > SLOW_S and not spans.wanted(trace) and spans.may_keep(now)
-    keep = refused or slow
-    if not spans.wanted(trace, keep=keep):
-        return ""
-    bound = decision.bound
+        return found
+    for one in settled.outcomes:
+        sampled = spans.wanted(one.decision.trace)
+        refused = one.answer.result != BOUND
+        slow = now - one.received_at > SLOW_S and not sampled and spans.may_keep(now)
+        if sampled or refused or slow:
+            trace = _settled(spans, one, settled.sent_at, now, keep=refused or slow)
+            found.append((one.received_at, trace))
+    return found
+
+
+def _settled(spans: Spans, one: Outcome, sent_at: float, now: float, *, keep: bool) -> str:
+    """Traceparent of its span."""
+    answer, trace, bound = one.answer, one.decision.trace, one.bound
     own = bound.trace if bound is not None and bound.trace != trace else spans.child(trace)
     spans.emit(
         "bind",
         trace=own,
         follows=trace,
-        start=decision.received_at,
+        start=one.received_at,
         end=now,
         kind="consumer",
-        attributes={**_about(decision.decision), **_result(answer)},
+        attributes={**_about(one.decision), **_result(answer)},
         error=", ".join(answer.reasons) or answer.result if answer.result == FAULT else "",
         keep=keep,
     )
-    if decision.sent_at:
-        spans.emit("commit", parent=own, start=decision.sent_at, end=now, keep=keep)
+    if sent_at:
+        spans.emit("commit", parent=own, start=sent_at, end=now, keep=keep)
     return own
 
 

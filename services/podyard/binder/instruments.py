@@ -104,21 +104,25 @@ class Instruments:
             registry=registry,
         )
 
-    def settled(self, settled: Settled, now: float, trace: str = "") -> None:
-        """A decision has its answer.
+    def settled(self, settled: Settled, now: float, kept: Sequence[tuple[float, str]] = ()) -> None:
+        """Decisions have their answers.
 
-        :param trace: traceparent of its span, if that is kept: the example of its time
+        :param kept: when those were received whose spans are kept, and the spans' traceparents: examples of
+            the time that decisions take
         """
-        answer = settled.answer
-        scheduler = self._schedulers.name_of(settled.session)
-        self.decisions.labels(answer.result, answer.cause, settled.decision.profile, scheduler).inc()
-        took = max(0.0, now - settled.received_at)
-        self.bind_seconds.observe(took)
-        if settled.bound is not None:
-            profile = settled.decision.profile
-            self._bound[profile] = self._bound.get(profile, 0) + 1
-        if trace:
-            self.bind_seconds.show(took, trace, now)
+        numbers: dict[tuple[str, str, str, str], int] = {}
+        bound = self._bound
+        for one in settled.outcomes:
+            profile = one.decision.profile
+            key = one.answer.result, one.answer.cause, profile, one.session
+            numbers[key] = numbers.get(key, 0) + 1
+            if one.bound is not None:
+                bound[profile] = bound.get(profile, 0) + 1
+        for (result, cause, profile, session), number in numbers.items():
+            self.decisions.labels(result, cause, profile, self._schedulers.name_of(session)).inc(number)
+        self.bind_seconds.observe_all([max(0.0, now - one.received_at) for one in settled.outcomes])
+        for received_at, trace in kept:
+            self.bind_seconds.show(max(0.0, now - received_at), trace, now)
 
     def committed(self, committed: Committed) -> None:
         """A batch is durable."""

@@ -23,6 +23,7 @@ from podyard.framework.extenders import Extender
 from podyard.framework.profile import Profile
 from podyard.proto import codec, subjects
 from podyard.proto.binder_api import BindReply, BindRequest
+from podyard.proto.traces import is_sampled
 from podyard.runtime.service import Service
 from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
@@ -145,7 +146,8 @@ class Term:
         match effect:
             case effects.Settled():
                 now = self._now()
-                self._instruments.settled(effect, now, bind_spans.settled(self._service.spans, effect, now))
+                kept = bind_spans.settled(self._service.spans, effect, now)
+                self._instruments.settled(effect, now, kept)
             case effects.Reply():
                 self._tickets.reply(effect.ticket, effect.reply)
             case effects.BeganToWait():
@@ -216,8 +218,10 @@ class Term:
     def _child_trace(self, trace: str) -> str:
         """A bind span's id; an unsampled attempt that binds costs no span, so its cycle's id stands for
         it."""
+        if not is_sampled(trace):
+            return trace
         spans = self._service.spans
-        return spans.child(trace) if spans.wanted(trace) else trace
+        return spans.child(trace) if spans.enabled else trace
 
     # ---- requests ------------------------------------------------------------------------------------------
 

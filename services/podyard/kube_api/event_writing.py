@@ -189,13 +189,13 @@ class EventWriter:
         message = Outgoing(subject, codec.encode(event))
         try:
             try:
-                ack = await self._bus.publish(message._replace(expect=self._sequence(subject, key)))
+                ack = await self._bus.publish(message.but(expect=self._sequence(subject, key)))
             except Conflict as conflict:
                 await self._come_to(conflict.last_sequence or 0)
                 if self._sequence(subject, key) or not conflict.last_sequence:
                     return False
                 # it has ended by this clock, and lies there for a moment more
-                ack = await self._bus.publish(message._replace(expect=conflict.last_sequence))
+                ack = await self._bus.publish(message.but(expect=conflict.last_sequence))
         except Conflict:
             return False
         except TooLarge as error:

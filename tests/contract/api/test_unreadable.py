@@ -28,15 +28,15 @@ def broken(resource: str, document: dict[str, Any], what: str) -> Outgoing:
     """A version that cannot be read, as the api of 0.1.0 or nobody at all wrote it."""
     message = messages.version(resource, document)
     if what == "junk":
-        return message._replace(payload=b"\xff")
+        return message.but(payload=b"\xff")
     before, after = ENDLESS[what]
     assert before in message.payload
-    return message._replace(payload=message.payload.replace(before, after, 1))
+    return message.but(payload=message.payload.replace(before, after, 1))
 
 
 async def put(api: Api, message: Outgoing) -> None:
     there = await api.bus.get("CLUSTER", message.subject)
-    ack = await api.bus.publish(message._replace(expect=there.sequence if there is not None else 0))
+    ack = await api.bus.publish(message.but(expect=there.sequence if there is not None else 0))
     await api.reached(ack.sequence)
 
 
@@ -100,8 +100,8 @@ async def test_a_pod_whose_agent_cannot_be_understood_keeps_its_budget(api: Api)
 
 
 async def test_a_pod_of_whose_place_nothing_is_known_is_treated_as_one_that_runs(bus: Bus, start_api: StartApi) -> None:
-    await bus.publish(messages.version("pods", objects.pod("a", uid="u1", labels={"app": "web"}))._replace(expect=0))
-    await bus.publish(messages.version("poddisruptionbudgets", BUDGET)._replace(expect=0))
+    await bus.publish(messages.version("pods", objects.pod("a", uid="u1", labels={"app": "web"})).but(expect=0))
+    await bus.publish(messages.version("poddisruptionbudgets", BUDGET).but(expect=0))
     await bus.publish(Outgoing(subjects.binding("default", "a", "u1"), b"7", expect=0))
     api = await start_api(bus)
     assert outcomes(await api.evict(ref("a"))) == ["blocked"]

@@ -227,7 +227,7 @@ async def test_a_budget_that_comes_after_the_listing_protects_too(
     async def listed(*asked: Any, **more: Any) -> ClusterView:
         view = await listing(*asked, **more)
         message = version("poddisruptionbudgets", BUDGET)
-        await bus.publish(message._replace(expect=0, payload=message.payload if readable else b"7"))
+        await bus.publish(message.but(expect=0, payload=message.payload if readable else b"7"))
         return view
 
     monkeypatch.setattr(term, "snapshot", listed)
@@ -687,7 +687,7 @@ async def test_a_node_that_gets_a_taint_starts_a_cycle_whose_span_links_to_it(
     assert not stage.spans.spans, "a cycle that found nothing to do has no span"
     await stage.node("other")
     tainted = version("nodes", objects.node("free", taints=[TAINT]))
-    await bus.publish(tainted._replace(trace=TRACE))
+    await bus.publish(tainted.but(trace=TRACE))
     await eventually("the pod goes", lambda: bool(stage.spans.named("evict pod")))
     (evicted,) = stage.spans.named("evict pod")
     assert evicted.attributes["k8s.pod.name"] == pod["metadata"]["name"]

@@ -45,7 +45,7 @@ class Stand:
         return running(make_service(SERVICE, self.workloads))
 
     async def put(self, *messages: Outgoing) -> list[int]:
-        return [(await self.bus.publish(one._replace(expect=0))).sequence for one in messages]
+        return [(await self.bus.publish(one.but(expect=0))).sequence for one in messages]
 
     async def delete(self, message: Outgoing) -> int:
         """A marker in its place; its sequence."""
@@ -173,7 +173,7 @@ async def test_who_was_written_again_meanwhile_stays(stand: Stand, monkeypatch: 
     async def late(*arguments: Any, **more: Any) -> Any:
         about = arguments[1] if when == "get" else [one.subject for one in arguments[0]]
         if old.subject in about and not written:
-            written.append((await stand.bus.publish(old._replace(expect=position))).sequence)
+            written.append((await stand.bus.publish(old.but(expect=position))).sequence)
         return await done(*arguments, **more)
 
     monkeypatch.setattr(stand.workloads, when, late)

@@ -16,7 +16,7 @@ NESTED = b"[" * 900 + b"]" * 900
 
 def nested_object(resource: str, document: objects.Document) -> Outgoing:
     message = stored.version(resource, document)
-    return message._replace(payload=message.payload.replace(b'"spec":', b'"more":' + NESTED + b',"spec":', 1))
+    return message.but(payload=message.payload.replace(b'"spec":', b'"more":' + NESTED + b',"spec":', 1))
 
 
 async def test_what_cannot_be_read_is_told_once_on_its_object_and_all_others_are_looked_after(bus, connect_bus):

@@ -36,7 +36,7 @@ def numbers(found: list[Pending]) -> list[int]:
 def test_those_that_the_view_has_reached_come_in_the_order_in_which_they_came():
     there = waiting(30, 10, 20, 40)
     assert numbers(there.reached(30)) == [1, 2, 3]
-    assert len(there) == 1
+    assert len(there.entries) == 1
     assert there.reached(39) == []
     assert numbers(there.reached(40)) == [4]
 
@@ -45,7 +45,7 @@ def test_those_that_came_long_ago_wait_no_more():
     there = waiting(100, 100, 5)
     assert numbers(there.received_before(2.0)) == [1, 2]
     assert numbers(there.reached(100)) == [3]
-    assert len(there) == 0
+    assert len(there.entries) == 0
 
 
 class Counted(int):
@@ -80,8 +80,8 @@ def test_those_that_have_gone_leave_nothing_behind():
     for number in range(1, 10_001):
         there.add(decided(number, 10**9, float(number)))
         there.received_before(number - 100.0)
-    assert len(there) == 100
-    assert len(there._by_position) <= 2 * len(there) + ahead.SPARE + 1
+    assert len(there.entries) == 100
+    assert len(there._by_position) <= 2 * len(there.entries) + ahead.SPARE + 1
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))))
@@ -96,4 +96,4 @@ def test_each_goes_once_and_only_when_it_may(steps: list[tuple[int, int, int]]):
         late = [number for number, pending in plain.items() if pending.received_at <= limit]
         assert numbers(there.received_before(limit)) == late
         plain = {number: pending for number, pending in plain.items() if number not in late}
-    assert len(there) == len(plain)
+    assert len(there.entries) == len(plain)

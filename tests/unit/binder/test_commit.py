@@ -159,4 +159,4 @@ def test_the_report_of_a_commit_names_what_was_bound():
     (committed,) = binder.of(effects.Committed)
     assert [bound.uid for bound in committed.bound] == [uid_of("a")]
     (settled,) = binder.of(effects.Settled)
-    assert settled.answer.result == "bound"
+    assert [one.answer.result for one in settled.outcomes] == ["bound"]

@@ -12,7 +12,7 @@ from tests.support import failing
 from tests.support.failing import FAULTS, NONSENSE, Everything
 from tests.unit.binder.stage import Stage
 
-IN_THE_BINDER = ("pre_filter", "filter_one", "verdict", "pre_bind", "bind", "post_bind")
+IN_THE_BINDER = ("pre_filter", "filter_one", "verdict", "pre_bind_pre_flight", "pre_bind", "bind", "post_bind")
 UNWRITABLE = {
     "an object": {"spec": object()},
     "half a character": {"spec": "\ud800"},

@@ -79,6 +79,19 @@ def test_objects_of_pre_bind_stand_in_the_batch_before_the_record(stage: Stage, 
     assert plugin.bound == ["a on n1"]
 
 
+def test_a_plugin_is_not_asked_about_pods_that_it_has_nothing_to_do_for(stage: Stage):
+    class OnlyForB(Volumes):
+        def pre_bind_pre_flight(self, pod: Any) -> bool:
+            return pod.name == "b"
+
+    profile = resolve("default-scheduler", [Enabled(plugin=PrioritySort()), Enabled(plugin=OnlyForB())])
+    binder = stage.serving(profile=profile)
+    assert binder.bind(stage.decide("a"), stage.decide("b")) == ["bound", "bound"]
+    written = [write.subject for write in binder.sends[-1].writes if write.subject.startswith("cluster.")]
+    assert written == [CLAIM]
+    assert stored.document(stage.stream.messages[CLAIM])["spec"]["volumeName"] == "pv-of-b"
+
+
 def test_an_object_that_changed_meanwhile_is_a_conflict_of_that_decision(
     stage: Stage, plugin: Volumes, profile: Profile
 ):

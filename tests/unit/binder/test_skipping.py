@@ -58,7 +58,8 @@ class Drawn:
         return [
             (one.decision.attempt, one.answer.result, one.answer.node, one.answer.cause)
             for binder in self.binders
-            for one in binder.of(effects.Settled)
+            for settled in binder.of(effects.Settled)
+            for one in settled.outcomes
         ]
 
     # ---- the schedulers and the binder

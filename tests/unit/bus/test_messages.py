@@ -40,7 +40,7 @@ def test_a_ttl_below_a_second_is_a_mistake(ttl_s: int):
 @pytest.mark.parametrize("field", ["trace", "message_id", "headers"])
 def test_no_value_can_add_a_header(field: str):
     evil = "00-t\r\nNats-Rollup: all"
-    message = Outgoing("s", b"")._replace(**{field: {"A": evil} if field == "headers" else evil})
+    message = Outgoing("s", b"").but(**{field: {"A": evil} if field == "headers" else evil})
     lines = _heads.parse(head_of(message))
     assert list(lines.values()) == ["00-t Nats-Rollup: all"]
 

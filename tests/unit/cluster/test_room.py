@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from podyard.cluster.room import CPU, FIRST_RESOURCES, MEMORY, MOST_LINES, RAIL, Room
 from podyard.proto.placement import Usage
@@ -47,6 +49,28 @@ def test_a_node_that_has_less_than_nothing_has_nothing() -> None:
     room.set_allocatable(5, {"cpu": "-3", "memory": "1", "pods": "110"})
     assert room.whole(5) == {"memory": 1}
     assert room.allocatable[CPU, 5] == 0
+
+
+AMOUNTS = st.dictionaries(
+    st.sampled_from(("cpu", "memory", "example.com/gpu")), st.sampled_from((0, 1, 2, LARGEST)), max_size=3
+)
+
+
+@given(AMOUNTS, st.lists(AMOUNTS, max_size=3), AMOUNTS)
+def test_a_row_holds_what_fits_by_its_columns(
+    whole: dict[str, int], placed: list[dict[str, int]], wanted: dict[str, int]
+) -> None:
+    room = Room(ROWS)
+    amounts = {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in whole.items()}
+    room.set_allocatable(5, amounts)
+    for requests in placed:
+        room.add(5, Usage(requests=requests), 1)
+    fits = True
+    for name, amount in wanted.items():
+        line = room.line(name)
+        left = 0 if line is None else int(room.allocatable[line, 5]) - int(room.requested[line, 5])
+        fits = fits and (not amount or amount <= left)
+    assert room.holds(5, Usage(requests=wanted)) == fits
 
 
 def test_resources_that_nobody_asks_for_take_no_columns() -> None:

@@ -7,9 +7,9 @@ import pytest
 from podyard.bus import Outgoing
 from podyard.cluster.changes import Change, DeadDelivery, RelistNeeded, Unreadable
 from podyard.cluster.view import ClusterView
-from podyard.proto import subjects
+from podyard.proto import codec, subjects
 from podyard.proto.facts import Condition
-from podyard.proto.placement import Release
+from podyard.proto.placement import BoundPod, CommitRecord, Release
 from tests.support import stored
 from tests.unit.cluster.stream import (
     LOST_AT,
@@ -76,6 +76,27 @@ def test_the_life_of_a_pod_as_events(reader: Follower) -> None:
     assert reader.labels() == []
     assert not reader.view.pods
     assert not reader.view.placements
+
+
+def expected(bound: BoundPod) -> CommitRecord:
+    return CommitRecord(n=1, epoch=1, batch="b1", bindings=(bound,))
+
+
+@pytest.mark.parametrize("as_written", [True, False])
+def test_a_record_that_its_writer_expects_is_what_he_holds_unless_another_one_is_stored(
+    reader: Follower, as_written: bool
+) -> None:
+    reader.stream.write("pods", pod_document("a", "u1"))
+    reader.news()
+    reader.stream.commit([bound_pod("a", "u1", "n1")])
+    (stored_record,) = (one for one in reader.stream.log if one.subject == subjects.commit(1))
+    own = expected(bound_pod("a", "u1", "n1" if as_written else "elsewhere"))
+    payload = stored_record.payload if as_written else codec.encode(own)
+    reader.view.expect(stored_record.subject, payload, own)
+    reader.news()
+    placed = reader.view.placements["u1"]
+    assert (placed is own.bindings[0]) == as_written
+    assert placed.node == "n1"
 
 
 def test_the_joined_pod_has_its_node_and_its_agents_word(reader: Follower) -> None:
@@ -483,7 +504,7 @@ def test_a_pod_without_a_uid_and_a_volume_that_is_no_document_cannot_be_read(rea
     reader.stream.write("pods", document)
     volume = stored.version("persistentvolumes", {"metadata": {"name": "v", "uid": "v1"}, "more": 1})
     endless = volume.payload.replace(b'"more":1', b'"more":1' + b"0" * 5_000)
-    reader.stream.put(volume._replace(payload=endless))
+    reader.stream.put(volume.but(payload=endless))
     reader.news()
     assert [found.reason for found in reader.view.unreadable.values()] == [
         "metadata.uid: is missing",
@@ -500,7 +521,7 @@ def test_an_object_of_another_name_than_its_subjects_cannot_be_read(reader: Foll
         ("n2", node_document("n1", "u2")),
         ("n3", node_document("n3", "u3", metadata={"namespace": "x"})),
     ):
-        reader.stream.put(stored.version("nodes", document)._replace(subject=subjects.object_("nodes", "", name)))
+        reader.stream.put(stored.version("nodes", document).but(subject=subjects.object_("nodes", "", name)))
     reader.news()
     assert list(reader.view.nodes) == ["n1"]
     assert [found.reason for found in reader.view.unreadable.values()] == [

@@ -29,7 +29,7 @@ IN_CYCLES = (
     "filter", "filter_one", "verdict", "detail", "post_filter", "post_filter_steps", "pre_score", "score_token",
     "score", "score_one", "normalize", "reserve", "unreserve", "permit",
 )  # fmt: skip
-IN_THE_BINDER = ("pre_bind", "bind", "post_bind")
+IN_THE_BINDER = ("pre_bind_pre_flight", "pre_bind", "bind", "post_bind")
 IN_THE_QUEUE = (
     "sort_key", "pre_enqueue", "use_objects", "events_to_register", "own_events_to_register", "hint", "own_hint", "hint_signature",
     "new_index", "add", "remove", "candidates",

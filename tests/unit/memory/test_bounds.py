@@ -15,7 +15,7 @@ from podyard.cluster.pod_columns import LABEL_KEYS, PodSelection
 from podyard.cluster.selector_counts import LEAST, MEMORY_BYTES, SelectorCounts, _longest
 from podyard.framework.cycle import Cycle
 from podyard.framework.faults import Faults
-from podyard.objects import affinity_validation, kinds, names, quantity, selectors, times
+from podyard.objects import affinity_validation, kinds, names, pod_requests, quantity, selectors, times
 from podyard.objects.affinity import Toleration
 from podyard.objects.errors import QuantityError
 from podyard.objects.faults import Faults as FieldFaults
@@ -81,6 +81,18 @@ def test_subjects_are_remembered_up_to_a_number() -> None:
     for number in range(subjects.KEPT_SUBJECTS + 100):
         assert subjects.object_("pods", "default", f"pod-{number}") == f"cluster.pods.default.pod-{number}"
     assert subjects.object_.cache_info().currsize == subjects.KEPT_SUBJECTS
+
+
+def test_what_a_container_takes_is_remembered_up_to_a_number() -> None:
+    remembered = pod_requests.usage_of_one
+    remembered.cache_clear()
+    for number in range(pod_requests.KEPT_USAGES + 100):
+        found = pod_requests.usage(make_pod("one", cpu=f"{number}m").stored)
+        assert found.requests["cpu"] == number
+    assert remembered.cache_info().currsize == pod_requests.KEPT_USAGES
+    remembered.cache_clear()
+    pod_requests.usage(make_pod("one", requests={"example.com/" + "x" * 1000: "1"}).stored)
+    assert not remembered.cache_info().currsize, "a name may be of any length"
 
 
 def test_answers_of_the_binder_are_bounded_in_bytes() -> None:

@@ -107,6 +107,9 @@ class DynamicResources(NoPreference):
     def unreserve(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> None:
         """Nothing was reserved."""
 
+    def pre_bind_pre_flight(self, pod: PodInfo) -> bool:
+        return False
+
     def pre_bind(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> PreBindResult:
         return NOTHING_TO_WRITE
 

@@ -134,6 +134,9 @@ class VolumeBinding(NoPreference):
     def unreserve(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> None:
         cluster.nodes.index(VolumeBooks).forget(pod.uid)
 
+    def pre_bind_pre_flight(self, pod: PodInfo) -> bool:
+        return claims.has_claims(pod.pod)
+
     def pre_bind(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> PreBindResult:
         """Bind the volumes that the decision names, in the same commit; what it does not name is chosen here.
 

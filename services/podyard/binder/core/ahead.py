@@ -15,21 +15,19 @@ SPARE: Final = 64
 
 
 class Ahead:
-    """Invariant: `_by_position` holds every entry of `_entries`, and not many that have left it."""
+    """Invariant: `_by_position` holds every entry of `entries`, and not many that have left it."""
 
     def __init__(self) -> None:
-        self._entries: dict[tuple[str, int], tuple[int, int, Pending]] = {}
-        """By the decision's key, in order of arrival: position, number of the arrival, decision."""
+        self.entries: dict[tuple[str, int], tuple[int, int, Pending]] = {}
+        """By the decision's key, in order of arrival: position, number of the arrival, decision; for others to
+        look at."""
         self._by_position: list[tuple[int, int, Pending]] = []
         self._arrivals = 0
-
-    def __len__(self) -> int:
-        return len(self._entries)
 
     def add(self, pending: Pending) -> None:
         """It waits for the view."""
         self._arrivals += 1
-        entry = self._entries[pending.key] = (pending.decision.position, self._arrivals, pending)
+        entry = self.entries[pending.key] = (pending.decision.position, self._arrivals, pending)
         heappush(self._by_position, entry)
 
     def reached(self, position: int) -> list[Pending]:
@@ -37,8 +35,8 @@ class Ahead:
         found: list[tuple[int, int, Pending]] = []
         while self._by_position and self._by_position[0][0] <= position:
             entry = heappop(self._by_position)
-            if self._entries.get(entry[2].key) is entry:
-                del self._entries[entry[2].key]
+            if self.entries.get(entry[2].key) is entry:
+                del self.entries[entry[2].key]
                 found.append(entry)
         return [pending for _, _, pending in sorted(found, key=lambda entry: entry[1])]
 
@@ -46,13 +44,13 @@ class Ahead:
         """Those that came at `limit` or earlier (seconds since 1970, UTC), in order of arrival; they wait no
         more."""
         found: list[Pending] = []
-        for _, _, pending in self._entries.values():
+        for _, _, pending in self.entries.values():
             if pending.received_at > limit:
                 break
             found.append(pending)
         for pending in found:
-            del self._entries[pending.key]
-        if len(self._by_position) > 2 * len(self._entries) + SPARE:
-            self._by_position = list(self._entries.values())
+            del self.entries[pending.key]
+        if len(self._by_position) > 2 * len(self.entries) + SPARE:
+            self._by_position = list(self.entries.values())
             heapify(self._by_position)
         return found

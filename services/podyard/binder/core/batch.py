@@ -56,6 +56,8 @@ class Batch:
         self.touched: set[str] = set()
         """Subjects of objects that PreBind writes: one subject twice would fail the batch."""
         self.sent_at = 0.0
+        self.record: CommitRecord | None = None
+        """What its last message but one says, once it was written; None: it commits nothing."""
         self.wire_bytes = 0
         self._payloads: list[Write] = []
         self._entry_bytes = 0
@@ -134,6 +136,7 @@ class Batch:
                 at=now,
             )
             messages.append(Write(subjects.commit(record.n), codec.encode(record), 0, expires=True))
+            self.record = record
             messages.append(keeper.commit(self.id))
         else:
             messages.append(keeper.move(self.id))

@@ -22,13 +22,12 @@ import msgspec
 from podyard.binder.core import blocking, effects, holding, inspection, points
 from podyard.binder.core.batch import MAX_BATCH, Batch
 from podyard.binder.core.blocking import LOOK_AGAIN_S, Blocking
-from podyard.binder.core.effects import Effect, Message
+from podyard.binder.core.effects import Effect, Message, Outcome
 from podyard.binder.core.fence import FenceKeeper, Standing
 from podyard.binder.core.forced import Forced
 from podyard.binder.core.gathering import Gatherer
 from podyard.binder.core.inspection import NO_FINDINGS, Findings
 from podyard.binder.core.intake import Intake
-from podyard.binder.core.node_takes_pod import Accepted
 from podyard.binder.core.pending import Pending, Ticket
 from podyard.binder.core.releases import Releases
 from podyard.binder.core.usage_check import UsageCheck
@@ -41,7 +40,7 @@ from podyard.framework.profile import Profile
 from podyard.proto import subjects
 from podyard.proto.binder_api import BindAnswer, BindReply, BindRequest
 from podyard.proto.message import DEFAULT_SCHEDULER
-from podyard.proto.placement import Fence
+from podyard.proto.placement import BoundPod, Fence
 
 GATHER_S: Final = 0.010
 """How long decisions and releases wait for mates (docs/rules.md, decisions-wait-for-mates)."""
@@ -148,7 +147,7 @@ class Binder:
         self._out = []
         self._now = now
         self._handlers[type(message)](message)
-        if self.phase is Phase.SERVING:
+        if self.phase is Phase.SERVING and self._gather_from is not None:
             self._flush()
         for fault in self.world.snapshot.take_faults():
             self._out.append(effects.PluginFailed(fault.plugin, fault.point, fault.detail))
@@ -395,6 +394,8 @@ class Binder:
             return
         self._batch = batch
         writes = batch.writes(self.keeper, self._view.position, self._now)
+        if batch.record is not None:
+            self._view.expect(writes[-2].subject, writes[-2].payload, batch.record)
         self._send(batch.id, writes)
         if not batch.commits:
             self._out.append(effects.FenceMoving("only refusals to answer"))
@@ -403,8 +404,8 @@ class Binder:
     def _is_time(self) -> bool:
         if self._gather_from is None or self._now < self._not_before:
             return False
-        first = self._intake.first
-        if len(self._intake) >= MAX_BATCH and first is not None and first.decision.position <= self._view.position:
+        queue = self._intake.queue
+        if len(queue) >= MAX_BATCH and queue[0].decision.position <= self._view.position:
             return True
         return self._now >= self._gather_from + self._patience()
 
@@ -441,13 +442,18 @@ class Binder:
                     skipped=sum(accepted.skipped for _, accepted in batch.accepted),
                 )
             )
-        complete: list[Ticket] = []
+        bound = ((one.decision.profile, accepted.pod, accepted.bound.node) for one, accepted in batch.accepted)
+        points.finish(self._profiles, bound, self.world.snapshot, self.world.point_times)
+        committed_at = self.keeper.sequence
+        answers: list[tuple[Pending, BindAnswer, BoundPod | None]] = []
         for pending, accepted in batch.accepted:
             bound = accepted.bound
-            answer = BindAnswer(attempt=bound.attempt, uid=bound.uid, result="bound", node=bound.node)
-            complete += self._answer(pending, answer, accepted, batch.sent_at)
-        for pending, answer in batch.refused:
-            complete += self._answer(pending, answer, None, batch.sent_at)
+            answer = BindAnswer(
+                attempt=bound.attempt, uid=bound.uid, result="bound", node=bound.node, committed_at=committed_at
+            )
+            answers.append((pending, answer, bound))
+        answers += [(pending, answer, None) for pending, answer in batch.refused]
+        complete = self._answer(answers, batch.sent_at)
         for pending, answer in self._gatherer.written(batch):
             if pending.standing is None:
                 self._out.append(effects.BeganToWait(pending.decision, answer, pending.received_at))
@@ -457,23 +463,27 @@ class Binder:
     def _answer_settled(self) -> None:
         """An own write came after these judgements: they may be told."""
         settled, self._settled = self._settled, []
-        complete: list[Ticket] = []
-        for pending, answer in settled:
-            complete += self._answer(pending, answer, None)
-        self._reply(complete)
+        self._reply(self._answer([(pending, answer, None) for pending, answer in settled]))
 
     def _answer(
-        self, pending: Pending, answer: BindAnswer, accepted: Accepted | None, sent_at: float = 0.0
+        self, answers: Iterable[tuple[Pending, BindAnswer, BoundPod | None]], sent_at: float = 0.0
     ) -> list[Ticket]:
-        """Said after an own write only, so a binding that it tells of was durable at the fence's sequence."""
-        if answer.result == "bound" and not answer.committed_at:
-            answer = msgspec.structs.replace(answer, committed_at=self.keeper.sequence)
-        bound = accepted.bound if accepted is not None else None
-        self._out.append(effects.Settled(pending.decision, answer, bound, pending.received_at, pending.key[0], sent_at))
-        if accepted is not None:
-            profile = self._profiles[pending.decision.profile]
-            points.finish(profile, accepted.pod, self.world.snapshot, accepted.bound.node, self.world.point_times)
-        return self._intake.answer(pending, answer)
+        """Said after an own write only, so a binding that it tells of was durable at the fence's sequence.
+
+        :param answers: with what was bound by them
+        :return: requests that are complete now
+        """
+        outcomes: list[Outcome] = []
+        complete: list[Ticket] = []
+        for pending, said, bound in answers:
+            answer = said
+            if said.result == "bound" and not said.committed_at:
+                answer = msgspec.structs.replace(said, committed_at=self.keeper.sequence)
+            outcomes.append(Outcome(pending.decision, answer, bound, pending.received_at, pending.key[0]))
+            complete += self._intake.answer(pending, answer)
+        if outcomes:
+            self._out.append(effects.Settled(outcomes, sent_at))
+        return complete
 
     def _reply(self, complete: Sequence[Ticket]) -> None:
         """What was accepted counted against later decisions: whoever was refused for it must see it before

@@ -5,7 +5,9 @@ from bisect import bisect_left, bisect_right, insort
 from collections import deque
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from podyard.proto.binder_api import BindRequest
 
@@ -13,7 +15,7 @@ MOST_RANGES: Final = 64
 """A claim in more pieces is not looked at: filtering costs less."""
 
 
-class Claims(NamedTuple):
+class Claims(msgspec.Struct, frozen=True, gc=False):
     """Numbers of its session that a decision counted as placed and unseen: ranges, both ends included,
     ascending and apart."""
 
@@ -78,6 +80,7 @@ class Numbers:
 
     def hold_all(self, ranges: Iterable[tuple[int, int]], position: int) -> bool:
         """Whether all of them are placed and came after `position`."""
-        self.forget(position)
+        if self._bound and self._bound[0][0] <= position:
+            self.forget(position)
         there = self._there
         return all(bisect_right(there, last) - bisect_left(there, first) == last - first + 1 for first, last in ranges)

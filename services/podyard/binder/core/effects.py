@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+import msgspec
+
 from podyard.cluster.changes import Change, Unreadable
 from podyard.proto.binder_api import BindAnswer, BindReply, BindRequest, Decision
 from podyard.proto.message import PodRef
@@ -124,7 +126,7 @@ Message: TypeAlias = (
 # ---- what it wants done ------------------------------------------------------------------------------------
 
 
-class Write(NamedTuple):
+class Write(msgspec.Struct, frozen=True, gc=False):
     """A message for the CLUSTER stream. `expect` is the subject's last sequence, 0: there must be none.
     `expires`: it is kept only as long as a deletion marker.
     """
@@ -206,8 +208,8 @@ class PassedOver(NamedTuple):
     sequence: int
 
 
-class Settled(NamedTuple):
-    """One decision has its answer: for spans and counters."""
+class Outcome(msgspec.Struct, frozen=True, gc=False):
+    """What became of one decision."""
 
     decision: Decision
     answer: BindAnswer
@@ -215,8 +217,14 @@ class Settled(NamedTuple):
     received_at: float
     session: str
     """Whose decision it is."""
+
+
+class Settled(NamedTuple):
+    """Decisions have their answers: for spans and counters."""
+
+    outcomes: Sequence[Outcome]
     sent_at: float = 0.0
-    """When the batch was sent that binds or refuses it; 0: it was answered without one."""
+    """When the batch was sent that binds or refuses them; 0: they were answered without one."""
 
 
 class BeganToWait(NamedTuple):

@@ -18,14 +18,11 @@ class Forced:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._ready: dict[str, None] = {}
+        self.ready: dict[str, None] = {}
+        """Uids of those that could be bound now, oldest first; for others to look at."""
         self._by_node: dict[str, dict[str, None]] = {}
         """Uids of those that wait, oldest first; exactly those of `_node_of`."""
         self._node_of: dict[str, str] = {}
-
-    def __len__(self) -> int:
-        """How many could be bound now."""
-        return len(self._ready)
 
     @property
     def waiting(self) -> int:
@@ -37,20 +34,21 @@ class Forced:
         for change in changes:
             new = change.new
             if change.resource == subjects.PODS:
-                self._waits_no_more(change.uid)
+                if self._node_of:
+                    self._waits_no_more(change.uid)
                 if new is not None and new.stored.spec.node_name and new.bound is None:
                     self._add(new)
             elif change.resource == subjects.NODES and change.old is None and new is not None:
                 for uid in self._by_node.pop(new.name, ()):
                     del self._node_of[uid]
-                    self._ready[uid] = None
+                    self.ready[uid] = None
 
     def take(self, limit: int) -> list[BoundPod]:
         """Take out up to `limit` bindings, oldest first."""
         found: list[BoundPod] = []
-        while self._ready and len(found) < limit:
-            uid = next(iter(self._ready))
-            del self._ready[uid]
+        while self.ready and len(found) < limit:
+            uid = next(iter(self.ready))
+            del self.ready[uid]
             pod = self._world.view.pods_by_uid.get(uid)
             if pod is None or not self._wanted(pod):
                 continue
@@ -62,14 +60,14 @@ class Forced:
 
     def retry(self, bindings: Iterable[BoundPod]) -> None:
         """They were not written."""
-        self._ready.update({bound.uid: None for bound in bindings})
+        self.ready.update({bound.uid: None for bound in bindings})
 
     def _add(self, pod: PodView) -> None:
         node = pod.stored.spec.node_name
         if not self._wanted(pod):
             return
         if node in self._world.view.nodes:
-            self._ready[pod.uid] = None
+            self.ready[pod.uid] = None
         else:
             self._by_node.setdefault(node, {})[pod.uid] = None
             self._node_of[pod.uid] = node

@@ -65,17 +65,17 @@ class Gatherer:
     @property
     def urgent(self) -> bool:
         """Whether somebody waits for it: TTLs of tombstones are in no hurry."""
-        return bool(self.unjudged or len(self._forced) or self._releases.urgent)
+        return bool(self._intake.queue or self._ahead.entries or self._forced.ready or self._releases.urgent)
 
     @property
     def has_work(self) -> bool:
         """Whether there is anything to write or to answer."""
-        return bool(self.unjudged or len(self._forced) or len(self._releases))
+        return bool(self._intake.queue or self._ahead.entries or self._forced.ready or self._releases.read)
 
     @property
     def unjudged(self) -> int:
         """Decisions to be judged, those included that wait for the view."""
-        return len(self._intake) + len(self._ahead)
+        return len(self._intake.queue) + len(self._ahead.entries)
 
     @property
     def asked(self) -> int:
@@ -130,11 +130,11 @@ class Gatherer:
     def _judge_all(self, batch: Batch, now: float) -> None:
         """Judge up to a batch of decisions, in order; mates that were accepted count, so no uid is twice in
         the batch: the server refuses such a batch without saying why, NATS error 10164."""
-        self._put_back(self._ahead.reached(self._world.view.position), Event.VIEW_HAS_REACHED)
+        position = self._world.view.position
+        self._put_back(self._ahead.reached(position), Event.VIEW_HAS_REACHED)
         judged = 0
-        while judged < MAX_BATCH and len(self._intake):
-            pending = self._intake.pop()
-            if self._is_ahead(pending):
+        while judged < MAX_BATCH and (pending := self._intake.pop()) is not None:
+            if pending.decision.position > position:
                 pending.happens(Event.VIEW_IS_BEHIND)
                 self._ahead.add(pending)
             elif batch.full:
@@ -146,15 +146,16 @@ class Gatherer:
                 if self._asked or len(self._waiting):
                     self._make_way(pending, batch)
                     verdict = self._in_the_way(pending)
-                self._act(pending, verdict or self._verdicts.on(pending, batch), batch, now)
+                verdict = verdict or self._verdicts.on(pending, batch)
+                if isinstance(verdict, Accepted):
+                    self._bind(pending, verdict, batch, now)
+                else:
+                    self._act(pending, verdict, batch, now)
         self.judging = None
         later, self._later = self._later, []
         self._intake.put_back(later)
         for pending in self._ahead.received_before(now - POSITION_WAIT_S):
             self._refuse(pending, self._too_late(pending), batch)
-
-    def _is_ahead(self, pending: Pending) -> bool:
-        return pending.decision.position > self._world.view.position
 
     def _too_late(self, pending: Pending) -> BindAnswer:
         decided, read = pending.decision.position, self._world.view.position
@@ -179,10 +180,8 @@ class Gatherer:
 
     # ---- doing what the verdicts say -----------------------------------------------------------------------
 
-    def _act(self, pending: Pending, verdict: Verdict, batch: Batch, now: float) -> None:
-        if isinstance(verdict, Accepted):
-            self._bind(pending, verdict, batch, now)
-        elif isinstance(verdict, BindAnswer):
+    def _act(self, pending: Pending, verdict: BindAnswer | Waits | Asks | Later, batch: Batch, now: float) -> None:
+        if isinstance(verdict, BindAnswer):
             self._refuse(pending, verdict, batch)
         elif isinstance(verdict, Waits):
             self._wait(pending, verdict.accepted, batch, now)
@@ -206,7 +205,7 @@ class Gatherer:
         for wait in accepted.waits:
             pending.deadlines.setdefault(wait.plugin, now + wait.timeout_s)
         if pending.standing is not None and not first_writes(accepted):
-            pending.memory = pending.next_memory
+            pending.memory = accepted.memory
             pending.happens(Event.WAIT)
         else:
             batch.wait(pending, accepted)
@@ -243,14 +242,15 @@ class Gatherer:
 
     def follow(self, changes: Iterable[Change]) -> None:
         """The view changed: what waited for that is judged again, before all others."""
-        self._judge_again(self._waiting.follow(changes))
+        if due := self._waiting.follow(changes):
+            self._judge_again(due)
 
     def written(self, batch: Batch) -> list[tuple[Pending, BindAnswer]]:
         """What was to be written first is durable; returns who is to be told that it waits."""
         due: list[Pending] = []
         told: list[tuple[Pending, BindAnswer]] = []
         for pending, accepted in batch.waiting:
-            pending.memory = pending.next_memory
+            pending.memory = accepted.memory
             pending.happens(Event.DURABLE)
             if self._waiting.is_due(pending):
                 due.append(pending)

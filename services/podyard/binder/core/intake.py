@@ -28,21 +28,13 @@ class Intake:
 
     def __init__(self) -> None:
         self._pending: dict[tuple[str, int], Pending] = {}
-        self._queue: deque[Pending] = deque()
+        self.queue: deque[Pending] = deque()
+        """Decisions to be judged, the one that is first in front; for others to look at."""
         self._answered = Kept[tuple[str, int], BindAnswer](ANSWERED_BYTES)
-
-    def __len__(self) -> int:
-        """Decisions to be judged."""
-        return len(self._queue)
 
     def unanswered(self) -> Iterable[Pending]:
         """All decisions without an answer, in the order in which they came."""
         return self._pending.values()
-
-    @property
-    def first(self) -> Pending | None:
-        """The one to be judged first."""
-        return self._queue[0] if self._queue else None
 
     def take(self, ticket_id: int, request: BindRequest, now: float) -> Ticket | None:
         """Take in a request's decisions; returns the ticket if all its answers are known already."""
@@ -56,7 +48,7 @@ class Intake:
             pending = self._pending.get(key)
             if pending is None:
                 pending = self._pending[key] = Pending(decision, key, now, claims)
-                self._queue.append(pending)
+                self.queue.append(pending)
             pending.withdrawn = pending.withdrawn or decision.withdrawn
             if pending.standing is not None and not pending.withdrawn:
                 ticket.put(index, pending.standing)
@@ -64,13 +56,13 @@ class Intake:
                 pending.tickets.append((ticket, index))
         return None if ticket.missing else ticket
 
-    def pop(self) -> Pending:
-        """Take out the oldest, to be judged."""
-        return self._queue.popleft()
+    def pop(self) -> Pending | None:
+        """Take out the oldest, to be judged; None: there is none."""
+        return self.queue.popleft() if self.queue else None
 
     def put_back(self, decisions: Iterable[Pending]) -> None:
         """They are to be judged (again) before all others."""
-        self._queue.extendleft(reversed(list(decisions)))
+        self.queue.extendleft(reversed(list(decisions)))
 
     def tell_waiting(self, pending: Pending, answer: BindAnswer) -> list[Ticket]:
         """Say that a decision waits, now and whenever it is asked about; returns the requests that are
@@ -83,8 +75,8 @@ class Intake:
         """Settle a decision; returns the requests that are complete now."""
         pending.happens(Event.ANSWER)
         self._pending.pop(pending.key, None)
-        reasons = sum([len(reason) for reason in answer.reasons])
-        self._answered.keep(pending.key, answer, ANSWER_BYTES + 4 * reasons)
+        reasons = 4 * sum(map(len, answer.reasons)) if answer.reasons else 0
+        self._answered.keep(pending.key, answer, ANSWER_BYTES + reasons)
         return _tell(pending.tickets, answer)
 
 

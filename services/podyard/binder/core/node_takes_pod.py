@@ -7,7 +7,7 @@ again, unless it is certain (`skipping`) that the cluster is still the one that 
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -41,7 +41,7 @@ ChildTrace: TypeAlias = Callable[[str], str]
 """From the traceparent of a cycle to that of the bind span below it."""
 
 
-class Accepted(NamedTuple):
+class Accepted(msgspec.Struct, frozen=True):
     """The node takes the pod."""
 
     bound: BoundPod
@@ -50,6 +50,8 @@ class Accepted(NamedTuple):
     """Objects that must become durable with the binding."""
     waits: tuple[Wait, ...] = ()
     """PreBind plugins that wait: the pod is not bound yet."""
+    memory: CycleState | None = None
+    """What PreBind plugins remember of the decision now; None: none was asked."""
     skipped: bool = False
     """The filters were not asked again."""
 
@@ -62,14 +64,14 @@ def judge(
     world: World,
     profiles: Mapping[str, Profile],
     child_trace: ChildTrace,
-    state: CycleState | None = None,
+    memory: CycleState | None = None,
     *,
     skip: bool = False,
 ) -> Verdict:
     """Judge one decision as things are now; the world must have reached the decision's position. Changes
-    nothing but `state`.
+    nothing.
 
-    :param state: what PreBind plugins remember of this decision
+    :param memory: what PreBind plugins remember of this decision
     :param skip: the filters need not be asked again
     """
     before = _settled_before(decision, world)
@@ -85,7 +87,7 @@ def judge(
     profile = profiles.get(decision.profile)
     if profile is None:
         return answer(decision, "error", CAUSE_PROFILE, f"the binder has no profile {decision.profile!r}")
-    return _node_takes(decision, pod, profile, world, child_trace, state, skip=skip)
+    return _node_takes(decision, pod, profile, world, child_trace, memory, skip=skip)
 
 
 def refuse(decision: Decision, world: World, cause: str, reason: str) -> BindAnswer:
@@ -120,7 +122,7 @@ def _node_takes(
     profile: Profile,
     world: World,
     child_trace: ChildTrace,
-    state: CycleState | None = None,
+    memory: CycleState | None = None,
     *,
     skip: bool = False,
 ) -> Verdict:
@@ -128,9 +130,10 @@ def _node_takes(
     row = table.row_of.get(node)
     if row is None:
         return answer(decision, "conflict", NODE_GONE, f"node {node} does not exist")
-    lacking = _lacking(decision, profile, table, row, usage)
-    if lacking is not None:
-        return lacking
+    if table.keeps_room or usage.ports or not table.has_room(row, usage):  # else no rule has anything against it
+        lacking = _lacking(decision, profile, table, row, usage)
+        if lacking is not None:
+            return lacking
     if pod.stored.spec.node_name not in ("", node):
         return answer(decision, "conflict", CAUSE_NODE_NAME, f"its creator wants {pod.stored.spec.node_name}")
     if not skip:
@@ -138,11 +141,11 @@ def _node_takes(
         if not status.ok:
             result: BindResult = "error" if status.code == Code.ERROR else "conflict"
             return answer(decision, result, status.plugin or NODE_GONE, *status.reasons)
-    prepared = points.prepare(profile, pod, world.snapshot, node, decision.volumes, state, times=world.point_times)
+    prepared = points.prepare(profile, pod, world.snapshot, node, decision.volumes, memory, times=world.point_times)
     if not prepared.status.ok:
         return not_prepared(decision, prepared)
     bound = as_bound(decision, pod, child_trace)
-    return Accepted(bound, pod, prepared.writes, prepared.waits, skipped=skip)
+    return Accepted(bound, pod, prepared.writes, prepared.waits, prepared.memory, skipped=skip)
 
 
 def as_bound(decision: Decision, pod: PodView, child_trace: ChildTrace) -> BoundPod:

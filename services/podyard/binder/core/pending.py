@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from typing import Final
 
+import msgspec
+
 from podyard.binder.core.claims import Claims
 from podyard.framework.cycle_state import CycleState
 from podyard.proto.binder_api import BindAnswer, Decision
@@ -111,44 +113,27 @@ class Ticket:
         return tuple(answer for answer in self.answers if answer is not None)
 
 
-class Pending:
+class Pending(msgspec.Struct, eq=False):
     """One decision without an answer, and who asks about it."""
 
-    __slots__ = (
-        "_state",
-        "claims",
-        "deadlines",
-        "decision",
-        "extender_bound",
-        "key",
-        "memory",
-        "next_memory",
-        "received_at",
-        "standing",
-        "tickets",
-        "withdrawn",
-    )
-
-    def __init__(self, decision: Decision, key: tuple[str, int], received_at: float, claims: Claims | None) -> None:
-        self._state = State.UNJUDGED
-        self.decision = decision
-        self.claims = claims
-        """What it counted on, as its first request said."""
-        self.key = key
-        self.received_at = received_at
-        self.extender_bound = False
-        """The extender that binds has been asked, and has nothing against it."""
-        self.tickets: list[tuple[Ticket, int]] = []
-        """Requests that ask about it, and which of their answers is its own."""
-        self.memory = CycleState()
-        """What PreBind plugins remember of it, as of their last answer of which everything is durable."""
-        self.next_memory = self.memory
-        """The same as of their last answer."""
-        self.deadlines: dict[str, float] = {}
-        """When the wait of a PreBind plugin runs out, by plugin; it began with the first WAIT."""
-        self.standing: BindAnswer | None = None
-        """That it waits, if that was told: what requests are answered that ask about it again."""
-        self.withdrawn = decision.withdrawn
+    decision: Decision
+    key: tuple[str, int]
+    received_at: float
+    claims: Claims | None
+    """What it counted on, as its first request said."""
+    withdrawn: bool = False
+    extender_bound: bool = False
+    """The extender that binds has been asked, and has nothing against it."""
+    tickets: list[tuple[Ticket, int]] = []
+    """Requests that ask about it, and which of their answers is its own."""
+    memory: CycleState | None = None
+    """What PreBind plugins remember of it, as of their last answer of which everything is durable; None: none
+    has waited."""
+    deadlines: dict[str, float] = {}
+    """When the wait of a PreBind plugin runs out, by plugin; it began with the first WAIT."""
+    standing: BindAnswer | None = None
+    """That it waits, if that was told: what requests are answered that ask about it again."""
+    _state: State = State.UNJUDGED
 
     @property
     def state(self) -> State:

@@ -4,7 +4,7 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/schedule_one.go (bindingCycle), fr
 (RunPreBindPlugins, RunBindPlugins).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
@@ -15,12 +15,13 @@ from podyard.framework import answers
 from podyard.framework import status as statuses
 from podyard.framework.answers import NonsenseError
 from podyard.framework.cycle_state import CycleState
-from podyard.framework.interfaces import ObjectWrite, PreBindResult
+from podyard.framework.interfaces import ObjectWrite, PreBind, PreBindResult
 from podyard.framework.plugin_times import SUCCESS
 from podyard.framework.profile import Profile
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, PluginError, Status
 from podyard.framework.volume_choices import CHOSEN
+from podyard.plugins.default_binder.plugin import DefaultBinder
 from podyard.proto import subjects
 from podyard.proto.placement import VolumeChoice
 
@@ -58,16 +59,16 @@ class PointTimes:
         self.watch = watch
         self._taken: list[PointTime] = []
         self._nobody: dict[tuple[str, str], int] = {}
-        """Decisions for which there was no plugin, by extension point and profile."""
+        """Decisions for which no plugin was to be asked, by extension point and profile."""
 
     def note(self, point: str, status: str, profile: str, started: float) -> None:
         """They have answered. :param started: by `watch`"""
         self._taken.append(PointTime(point, status, profile, self.watch() - started))
 
-    def nobody(self, point: str, profile: str) -> None:
-        """The profile has no plugin there, so that it takes no time."""
+    def nobody(self, point: str, profile: str, decisions: int = 1) -> None:
+        """No plugin was to be asked about so many decisions, so that it took no time."""
         key = point, profile
-        self._nobody[key] = self._nobody.get(key, 0) + 1
+        self._nobody[key] = self._nobody.get(key, 0) + decisions
 
     def take(self) -> list[PointTime]:
         """All since last asked."""
@@ -88,6 +89,8 @@ class Prepared(NamedTuple):
     error."""
     waits: tuple[Wait, ...] = ()
     """Plugins that wait; with any, `writes` are for later, and nobody was asked to bind."""
+    memory: CycleState | None = None
+    """What PreBind plugins remember of the decision; None: none was asked."""
 
 
 NOTHING_TO_DO: Final = Prepared()
@@ -104,28 +107,35 @@ def prepare(
     cluster: Snapshot,
     node: str,
     volumes: tuple[VolumeChoice, ...] = (),
-    state: CycleState | None = None,
+    memory: CycleState | None = None,
     *,
     times: PointTimes,
 ) -> Prepared:
-    """Ask PreBind, then, if none waits, who binds. Without a Bind plugin the binder itself does.
+    """Ask PreBind, then, if none waits, who binds. Without a Bind plugin the binder itself does. Plugins that
+    say beforehand that they have nothing to do for the pod are not asked.
 
     Unlike the reference, where each plugin blocks those behind it, all are asked: so what they wait for goes
     on at the same time.
 
     :param volumes: what the decision says that the pod's claims get
-    :param state: of this decision, from the first time it was asked about on
+    :param memory: what PreBind plugins remember of this decision; not changed
     :param times: told how long PreBind took; what a plugin waits for is not in it
     :return: the first status that is neither SUCCESS nor WAIT, with its plugin; else who waits, and all
         objects to be written in the same commit
     """
-    if not profile.pre_bind and not profile.bind:
+    try:
+        plugins = _pre_flight(profile, pod)
+    except PluginError as fault:
+        times.note("PreBind", Code.ERROR.label, profile.name, times.watch())
+        return Prepared(cluster.failed(fault))
+    if not plugins and _leaves_binding_to_us(profile):
+        times.nobody("PreBind", profile.name)
         return NOTHING_TO_DO
-    state = CycleState() if state is None else state
+    started = times.watch()
+    state = CycleState() if memory is None else memory.clone()
     if volumes:
         state.write(CHOSEN, volumes)
-    started = times.watch()
-    said = _ask_pre_bind(profile, state, pod, cluster, node)
+    said = _ask_pre_bind(plugins, state, pod, cluster, node)
     if said.waits or not said.status.ok:
         status = Code.WAIT if said.waits else said.status.code
         times.note("PreBind", status.label, profile.name, started)
@@ -134,14 +144,37 @@ def prepare(
     return Prepared(_who_binds(profile, state, pod, cluster, node), said.writes)
 
 
-def _ask_pre_bind(profile: Profile, state: CycleState, pod: PodView, cluster: Snapshot, node: str) -> Prepared:
+def _leaves_binding_to_us(profile: Profile) -> bool:
+    """Whether no plugin is to be asked who binds: the default one, asked first, takes every pod."""
+    return not profile.bind or type(profile.bind[0]) is DefaultBinder
+
+
+def _pre_flight(profile: Profile, pod: PodView) -> list[PreBind]:
+    """Those that are to be asked about the pod.
+
+    :raises PluginError: if one cannot tell
+    """
+    found: list[PreBind] = []
+    for plugin, pre_flight in profile.pre_binding:
+        try:
+            asks = True if pre_flight is None else pre_flight(pod)
+            if asks is not False and answers.of_type(asks, bool):
+                found.append(plugin)
+        except Exception as fault:  # boundary: a plugin's bug fails this decision, never the service
+            raise PluginError.wrapping(plugin.name, "PreBindPreFlight", fault) from fault
+    return found
+
+
+def _ask_pre_bind(
+    plugins: Iterable[PreBind], state: CycleState, pod: PodView, cluster: Snapshot, node: str
+) -> Prepared:
     writes: tuple[ObjectWrite, ...] = ()
     waits: list[Wait] = []
-    for plugin in profile.pre_bind:
+    for plugin in plugins:
         try:
             answer = answers.pre_bind(plugin.pre_bind(state, pod, cluster, node))
             _check_writes(answer)
-        except Exception as fault:  # boundary: a plugin's bug fails this decision, never the service
+        except Exception as fault:  # boundary: as above
             return Prepared(cluster.failed(PluginError.wrapping(plugin.name, "PreBind", fault)))
         status = answer.status
         if status.code == Code.WAIT:
@@ -150,7 +183,7 @@ def _ask_pre_bind(profile: Profile, state: CycleState, pod: PodView, cluster: Sn
             return Prepared(status.by(plugin.name), overtaken=status.rejected)
         else:
             writes += answer.writes
-    return Prepared(writes=writes, waits=tuple(waits))
+    return Prepared(writes=writes, waits=tuple(waits), memory=state)
 
 
 def _who_binds(profile: Profile, state: CycleState, pod: PodView, cluster: Snapshot, node: str) -> Status:
@@ -164,11 +197,24 @@ def _who_binds(profile: Profile, state: CycleState, pod: PodView, cluster: Snaps
     return statuses.SUCCESS
 
 
-def finish(profile: Profile, pod: PodView, cluster: Snapshot, node: str, times: PointTimes) -> None:
-    """PostBind, for information."""
-    if not profile.post_bind:
-        times.nobody("PostBind", profile.name)
-        return
+def finish(
+    profiles: Mapping[str, Profile], bound: Iterable[tuple[str, PodView, str]], cluster: Snapshot, times: PointTimes
+) -> None:
+    """PostBind, for information, of all that a commit bound.
+
+    :param bound: profile, pod and node
+    """
+    without: dict[str, int] = {}
+    for name, pod, node in bound:
+        if profiles[name].post_bind:
+            _finish(profiles[name], pod, cluster, node, times)
+        else:
+            without[name] = without.get(name, 0) + 1
+    for name, decisions in without.items():
+        times.nobody("PostBind", name, decisions)
+
+
+def _finish(profile: Profile, pod: PodView, cluster: Snapshot, node: str, times: PointTimes) -> None:
     started = times.watch()
     for plugin in profile.post_bind:
         try:

@@ -50,6 +50,12 @@ def _nothing_runs(pod: PodView) -> bool:
     return pod.stored.status.phase in ENDED
 
 
+def _only_waits(change: Change) -> bool:
+    """Whether the pod was and is bound nowhere: there is nothing to end."""
+    old, new = change.old, change.new
+    return new is not None and new.bound is None and new.release is None and (old is None or old.bound is None)
+
+
 class Releases:
     """Bindings that wait for their end and tombstones that wait for their TTL, by uid."""
 
@@ -61,17 +67,14 @@ class Releases:
         self._expiring: dict[str, PodRef] = {}
         self._unread: dict[str, PodRef] = {}
         self._reading: set[str] = set()
-        self._read: dict[str, Stored] = {}
+        self.read: dict[str, Stored] = {}
+        """Those that could be written now, with what is stored; for others to look at."""
         self._written_with_ttl: set[str] = set()
-
-    def __len__(self) -> int:
-        """How many could be written now."""
-        return len(self._read)
 
     @property
     def urgent(self) -> bool:
         """Whether some of them free room."""
-        return bool(self._read) and bool(self._wanted)
+        return bool(self.read) and bool(self._wanted)
 
     def consider(self, changes: Iterable[Change]) -> None:
         """After the world followed `changes`: note what they end."""
@@ -79,7 +82,7 @@ class Releases:
             if change.resource == subjects.NODES:
                 if change.new is None and change.old is not None:
                     self._node_gone(change.old.name)
-            elif change.resource == subjects.PODS:
+            elif change.resource == subjects.PODS and not _only_waits(change):
                 self._pod_changed(change)
 
     def forget_tombstones(self, found: Iterable[PodRef]) -> None:
@@ -107,15 +110,15 @@ class Releases:
             if stored is None or stored.placement is None:
                 missing = self._not_found(uid) or missing
             elif not self._done_already(uid, stored):
-                self._read[uid] = stored
+                self.read[uid] = stored
         return missing
 
     def ready(self, limit: int, epoch_now: float) -> tuple[list[ReadyRelease], list[Write]]:
         """Take out up to `limit` releases, and tombstones to be written with a TTL."""
         releases: list[ReadyRelease] = []
         expiries: list[Write] = []
-        for uid in list(self._read)[:limit]:
-            stored = self._read.pop(uid)
+        for uid in list(self.read)[:limit]:
+            stored = self.read.pop(uid)
             placement = stored.placement
             if isinstance(placement, Binding):
                 if self._still_to_end(uid):
@@ -186,7 +189,7 @@ class Releases:
         self._ask(pod)
 
     def _ask(self, pod: PodRef) -> None:
-        if pod.uid not in self._reading and pod.uid not in self._read:
+        if pod.uid not in self._reading and pod.uid not in self.read:
             self._unread[pod.uid] = pod
 
     def _not_found(self, uid: str) -> bool:

@@ -42,7 +42,7 @@ Verdict: TypeAlias = Accepted | BindAnswer | Waits | Asks | Later
 
 
 class Verdicts:
-    """Decides by the world as it is. Changes nothing but a decision's `next_memory`."""
+    """Decides by the world as it is. Changes nothing."""
 
     def __init__(
         self,
@@ -79,22 +79,21 @@ class Verdicts:
         if pending.withdrawn:
             return error(pending, CAUSE_WITHDRAWN, "its scheduler wants it no more")
         writes = first_writes(found) if found.waits else found.writes
-        if fault := too_many(writes):
+        if writes and (fault := too_many(writes)):
             return error(pending, CAUSE_SIZE, fault)
-        if not found.waits and (extender := self._who_binds(pending, found)):
-            return Asks(found, extender.name)
+        if self._extender is not None and not found.waits and self._extender_binds(self._extender, pending, found):
+            return Asks(found, self._extender.name)
         if writes and subjects_of(writes) & batch.touched:
             return Later.LATER
         return Waits(found) if found.waits else found
 
     def _in_full(self, pending: Pending) -> Accepted | BindAnswer:
-        pending.next_memory = pending.memory.clone()
         return node_takes_pod.judge(
             pending.decision,
             self._world,
             self._profiles,
             self._child_trace,
-            pending.next_memory,
+            pending.memory,
             skip=self._world.may_skip(pending),
         )
 
@@ -111,28 +110,20 @@ class Verdicts:
             return None
         if decision.node not in world.table.row_of:
             return None
-        pending.next_memory = pending.memory.clone()
         prepared = points.prepare(
-            profile, pod, world.snapshot, decision.node, decision.volumes, pending.next_memory, times=world.point_times
+            profile, pod, world.snapshot, decision.node, decision.volumes, pending.memory, times=world.point_times
         )
         if not prepared.status.ok:
             return node_takes_pod.not_prepared(decision, prepared)
         if not prepared.waits:
             return None
-        return Accepted(node_takes_pod.as_bound(decision, pod, self._child_trace), pod, waits=prepared.waits)
+        bound = node_takes_pod.as_bound(decision, pod, self._child_trace)
+        return Accepted(bound, pod, waits=prepared.waits, memory=prepared.memory)
 
-    def _who_binds(self, pending: Pending, accepted: Accepted) -> Extender | None:
-        """The extender that is to be asked to; None: the binder itself. Source: schedule_one.go,
+    def _extender_binds(self, extender: Extender, pending: Pending, accepted: Accepted) -> bool:
+        """Whether the extender is to be asked to bind; else the binder itself does. Source: schedule_one.go,
         extendersBinding. Of a foreign decision nobody is: whoever made it has asked its own."""
-        extender = self._extender
-        if (
-            extender is None
-            or pending.decision.foreign
-            or pending.extender_bound
-            or not extender.is_interested(accepted.pod)
-        ):
-            return None
-        return extender
+        return not pending.decision.foreign and not pending.extender_bound and extender.is_interested(accepted.pod)
 
 
 def error(pending: Pending, cause: str, *reasons: str) -> BindAnswer:

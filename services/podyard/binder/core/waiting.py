@@ -136,6 +136,8 @@ class WaitingDecisions:
     @property
     def next_deadline(self) -> float | None:
         """When the next wait runs out; `None`: nothing that is written waits."""
+        if not self._deadlines:
+            return None
         self._forget_ended()
         return self._deadlines[0][0] if self._deadlines else None
 

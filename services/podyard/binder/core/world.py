@@ -19,11 +19,11 @@ from podyard.cluster.nominations import Nominations
 from podyard.cluster.pods import PodView, from_binding
 from podyard.framework.snapshot import ObjectsByName, Snapshot
 from podyard.proto import subjects
-from podyard.proto.placement import BoundPod, Fence, Release
+from podyard.proto.placement import BoundPod, CommitRecord, Fence, Release
 
 
 class View(Protocol):
-    """What the core reads of the informer's view (`podyard.cluster.view.ClusterView`)."""
+    """What the core reads of the informer's view (`podyard.cluster.view.ClusterView`), and tells it."""
 
     @property
     def position(self) -> int: ...
@@ -38,6 +38,7 @@ class View(Protocol):
     @property
     def unreadable_placements(self) -> Sequence[Unreadable]: ...
     def has_read(self, sequence: int, stored_at: float) -> bool: ...
+    def expect(self, subject: str, payload: bytes, record: CommitRecord) -> None: ...
     def objects(self, resource: str) -> ObjectsByName: ...
     def pods_on(self, node: str) -> Mapping[str, PodView]: ...
     def version(self, resource: str) -> int: ...
@@ -75,9 +76,10 @@ class World:
 
     def follow(self, changes: Iterable[Change]) -> None:
         """The view changed: let the table follow."""
+        position = self.view.position
         for change in changes:
             self.nominated.apply(change)
-            self.skipping.changed(change, self.view.position)
+            self.skipping.changed(change, position)
             if change.resource == subjects.PODS:
                 self._follow_pod(change)
             else:
@@ -93,7 +95,7 @@ class World:
         elif change.bound:
             self.unseen.pop(uid, None)
         self.table.apply(change)
-        if change.new is not None and change.release is None:
+        if change.new is not None and change.release is None and (uid in self.unseen or uid in self.kept):
             self._count_again(uid)
 
     def _count_again(self, uid: str) -> None:
@@ -108,10 +110,12 @@ class World:
 
         :param key: of the decision that it was judged by; later ones of its session may have counted on it
         """
-        same = (pod := self.view.pods_by_uid.get(bound.uid)) is not None and pod.sequence <= bound.decided_at
-        self.skipping.held(bound.uid, key if same else None)
-        self.unseen[bound.uid] = bound
-        self.table.place(self._placed(bound))
+        uid = bound.uid
+        pod = self.view.pods_by_uid.get(uid)
+        same = pod is not None and pod.sequence <= bound.decided_at
+        self.skipping.held(uid, key if same else None)
+        self.unseen[uid] = bound
+        self.table.place(from_binding(bound) if pod is None else pod.with_placement(bound, None))
 
     def drop(self, uid: str) -> None:
         """It does not after all. What the view shows as bound stays."""
@@ -134,10 +138,10 @@ class World:
         decision = pending.decision
         if self.nominated.on(decision.node) or self.table.kept_on(decision.node):
             return False
-        if not self.skipping.covers(pending.key[0], decision.read, pending.claims):
-            return False
         pod = self.view.pods_by_uid.get(decision.uid)
         if pod is None or pod.sequence > decision.read or skipping.has_claims(pod):
+            return False
+        if not self.skipping.covers(pending.key[0], decision.read, pending.claims):
             return False
         return self.view.has_read(decision.read, decision.read_at)
 
