@@ -1,6 +1,7 @@
 """A run of the reference's benchmark, and several of them beside each other, as tables."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -8,8 +9,11 @@ from rich.text import Text
 
 from podyard.bench.scheduler_perf.config import Case
 from podyard.bench.scheduler_perf.figures import Times
-from podyard.bench.scheduler_perf.result import Result
+from podyard.bench.scheduler_perf.result import Result, Streams
 from podyard.cli.render import tables
+
+SHOWN: Final = 3
+"""Faults; `-o json` has more."""
 
 
 def report(result: Result) -> RenderableType:
@@ -26,6 +30,8 @@ def report(result: Result) -> RenderableType:
         parts.append(Text("It lasted less than 5 s: its average is not to be compared. Ask for more pods.", "yellow"))
     if result.checked:
         parts.append(Text(f"Check: {result.checked}", "bold red"))
+    if result.streams is not None:
+        parts += _judged(result.streams)
     parts += [_costs(result), Text(_messages(result))]
     if result.churn is not None:
         churn = result.churn
@@ -37,6 +43,18 @@ def report(result: Result) -> RenderableType:
         )
     parts.append(_times(result))
     return Group(*parts)
+
+
+def _judged(found: Streams) -> list[RenderableType]:
+    """What the checker says."""
+    parts: list[RenderableType] = [
+        Text(f"The checker found {found.violated:,} faults:", "bold red")
+        if found.violated
+        else Text(f"The checker judged {found.judged:,} of {found.bound:,} bindings by every rule: no fault.")
+    ]
+    parts += [Text(f"  {text}", "red") for text in found.violations[:SHOWN]]
+    parts += [Text(f"  not {count:,}: {reason}", "dim") for reason, count in found.unjudged.items()]
+    return parts
 
 
 def _costs(result: Result) -> Table:

@@ -1,15 +1,20 @@
 """One run, as it is shown and kept."""
 
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
 from podyard.bench import meters
+from podyard.bench.checking.checker import Checker
 from podyard.bench.machine import Commit, Machine
 from podyard.bench.meters import CLIENT
 from podyard.bench.scheduler_perf import figures, histograms
 from podyard.bench.scheduler_perf.executing import Measured
 from podyard.bench.scheduler_perf.figures import LONG_ENOUGH_S, Throughput, Times
+
+SHOWN: Final = 20
+"""Violations that a result lists."""
 
 
 class Churned(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,6 +25,21 @@ class Churned(msgspec.Struct, frozen=True, kw_only=True):
     """Objects that were created beside the measured pods."""
     deleted: int = 0
     paced_by: str = "the clock"
+
+
+class Streams(msgspec.Struct, frozen=True, kw_only=True):
+    """What the checker of the simulation says of what CLUSTER holds after the run."""
+
+    violations: tuple[str, ...]
+    """The first of them; empty: none."""
+    violated: int
+    commits: int
+    bound: int
+    released: int
+    judged: int
+    """Bindings that were judged by every rule, as things were when the binder decided."""
+    unjudged: dict[str, int]
+    """Others, by the reason: of these uniqueness and room alone were judged."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +93,14 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     at: float
     machine: Machine
     commit: Commit
+    streams: Streams | None = None
+    """None: the checker was not asked."""
+
+    @property
+    def wrong(self) -> bool:
+        """Whether something was found that must not be."""
+        left = bool(self.checked) and not self.checked.startswith("(")
+        return left or (self.streams is not None and self.streams.violated > 0)
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,10 +114,24 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     equal_churn: float
     gates_without_effect: tuple[str, ...]
     checked: str
+    streams: Streams | None
     load_before: float
     at: float
     machine: Machine
     commit: Commit
+
+
+def streams(checker: Checker) -> Streams:
+    """What a checker has found."""
+    return Streams(
+        violations=tuple(checker.violations[:SHOWN]),
+        violated=len(checker.violations),
+        commits=checker.commits,
+        bound=checker.bound,
+        released=checker.released,
+        judged=checker.judged,
+        unjudged=dict(checker.unjudged),
+    )
 
 
 def of(found: Measured, setting: Setting) -> Result:
@@ -140,6 +182,7 @@ def of(found: Measured, setting: Setting) -> Result:
         at=setting.at,
         machine=setting.machine,
         commit=setting.commit,
+        streams=setting.streams,
     )
 
 

@@ -10,13 +10,14 @@ import anyio
 import msgspec
 
 from podyard.bench import end_state, history, machine, meters
+from podyard.bench.checking import holding
 from podyard.bench.scheduler_perf import gates, result
 from podyard.bench.scheduler_perf.config import Case, Churn, Step, Workload
 from podyard.bench.scheduler_perf.documents import Files
 from podyard.bench.scheduler_perf.executing import Executor, Measured, Tell
 from podyard.bench.scheduler_perf.following import Follower
 from podyard.bench.scheduler_perf.measuring import Meters
-from podyard.bench.scheduler_perf.result import Result, Setting
+from podyard.bench.scheduler_perf.result import Result, Setting, Streams
 from podyard.bus import Bus, BusSettings, connect
 from podyard.cli.lab import plan
 from podyard.cli.lab.lab import Lab, LabOptions, running_lab
@@ -102,7 +103,8 @@ class Run:
             found += await executor.run(self._steps)
             tasks.cancel_scope.cancel()
         checked = await self._checked(bus)
-        setting = self._setting(checked, tuple(child.instance for child in lab.children))
+        streams = await self._streams(bus)
+        setting = self._setting(checked, streams, tuple(child.instance for child in lab.children))
         return [result.of(one, setting) for one in found]
 
     async def _checked(self, bus: Bus) -> str:
@@ -131,7 +133,14 @@ class Run:
     def _changes(self) -> bool:
         return any(isinstance(step, Churn) for step in self._steps)
 
-    def _setting(self, checked: str, services: tuple[str, ...]) -> Setting:
+    async def _streams(self, bus: Bus) -> Streams | None:
+        """What the checker says of what was stored."""
+        if not self._options.check:
+            return None
+        self._tell(len(self._steps), len(self._steps), "judging every binding")
+        return result.streams(await holding.check(bus))
+
+    def _setting(self, checked: str, streams: Streams | None, services: tuple[str, ...]) -> Setting:
         kept = history.find()
         commit = machine.commit_of(kept.parent.parent, kept) if kept is not None else machine.Commit()
         return Setting(
@@ -143,6 +152,7 @@ class Run:
             equal_churn=self._options.equal_churn,
             gates_without_effect=tuple(gates.of_no_effect(self._case.feature_gates, self._workload.feature_gates)),
             checked=checked,
+            streams=streams,
             load_before=self._load_before,
             at=self._at,
             machine=machine.this_machine(),
