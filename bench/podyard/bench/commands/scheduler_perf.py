@@ -20,7 +20,7 @@ def scheduler_perf(
     *,
     case: Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)] = (),
     list_cases: Annotated[bool, Parameter(name="--list", negative=())] = False,
-    services: Literal["headline", "all"] = "headline",
+    services: Literal["headline", "api", "all"] = "headline",
     sync_always: Annotated[bool, Parameter(negative=())] = False,
     equal_churn: float = 0.0,
     check: Annotated[bool, Parameter(negative="--no-check")] = True,
@@ -42,8 +42,8 @@ def scheduler_perf(
     :param file: The file with the cases; those that it names are found relative to it.
     :param case: NAME/WORKLOAD; may be repeated.
     :param list_cases: Show what there is, and what cannot be run.
-    :param services: `headline`: queue, scheduler and binder. `all`: the others too, whose virtual nodes run
-        the pods.
+    :param services: `headline`: queue, scheduler and binder. `api`: the api too, by which the benchmark then
+        writes. `all`: the others too, whose virtual nodes run the pods.
     :param sync_always: The NATS server calls fsync before it acknowledges, as etcd does.
     :param equal_churn: Pods a second of another run: churn goes on as often for each pod as it did there. 0:
         by the clock.
@@ -60,7 +60,7 @@ def scheduler_perf(
 
     cases = config.read(Path(file))
     if list_cases:
-        why_not = _why_not(cases)
+        why_not = _why_not(cases, Path(file).parent, services)
         if output == "json":
             names = [f"{one.name}/{workload.name}" for one in cases for workload in one.workloads]
             print(plain.dump([{"case": name, "refused": why_not.get(name, "")} for name in names], "json"), end="")
@@ -72,7 +72,7 @@ def scheduler_perf(
     if equal_churn < 0:
         raise InputError("--equal-churn must be above 0: the pods a second of the run that is to be equalled")
     chosen = [config.chosen(cases, name) for name in case]
-    plans = [_plan(one, workload) for one, workload in chosen]
+    plans = [_plan(one, workload, Path(file).parent, services) for one, workload in chosen]
     if save:
         _made(Path(save))
     results: list[Result] = []
@@ -131,24 +131,35 @@ def compare_results(
     return 0
 
 
-def _why_not(cases: "tuple[Case, ...]") -> dict[str, str]:
+def _why_not(cases: "tuple[Case, ...]", directory: Path, services: str) -> dict[str, str]:
     from podyard.cli.errors import InputError
 
     found: dict[str, str] = {}
     for one in cases:
         for workload in one.workloads:
             try:
-                _plan(one, workload)
+                _plan(one, workload, directory, services)
             except InputError as error:
                 name = f"{one.name}/{workload.name}"
                 found[name] = error.message.removeprefix(f"{name}: ")
     return found
 
 
-def _plan(one: "Case", workload: "Workload") -> "list[Step]":
-    from podyard.bench.scheduler_perf import planning
+def _plan(one: "Case", workload: "Workload", directory: Path, services: str) -> "list[Step]":
+    """Its steps, each of which can be done.
 
-    return planning.plan(one, workload)
+    :raises InputError: it cannot be run; says why
+    """
+    from podyard.bench.scheduler_perf import planning, rehearsing
+    from podyard.bench.scheduler_perf.documents import Files
+    from podyard.cli.errors import InputError
+
+    steps = planning.plan(one, workload)
+    try:
+        rehearsing.rehearse(one, steps, Files(directory), by_api=services != "headline")
+    except InputError as error:
+        raise InputError(f"{one.name}/{workload.name}: {error.message}", error.advice) from error
+    return steps
 
 
 def _made(directory: Path) -> None:

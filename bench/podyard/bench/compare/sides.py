@@ -18,8 +18,9 @@ class Side(NamedTuple):
 REFERENCE: Final = Side("reference", "kube-scheduler", ())
 PODYARD: Final = Side("podyard", "Podyard", ())
 SYNCED: Final = Side("podyard-synced", "Podyard, nats-server with sync_interval: always", ("--sync-always",))
+API: Final = Side("podyard-api", "Podyard, pods created by its api", ("--services", "api"))
 WHOLE: Final = Side("podyard-all", "Podyard, all services, with virtual nodes", ("--services", "all"))
-SIDES: Final = (REFERENCE, PODYARD, SYNCED, WHOLE)
+SIDES: Final = (REFERENCE, PODYARD, SYNCED, API, WHOLE)
 
 
 class UnknownSideError(ValueError):

@@ -38,8 +38,9 @@ The goals, for `basic`: {MEMORY_GOAL:g} of the reference's memory, and a tenth o
 and at 99 %. What reaches its goal is bold."""
 NOT_COMPARED: Final = (
     """The reference's client creates pods by an HTTP API with TLS, admission and validation. Podyard's client
-    writes admitted pods into the stream, as its api does, without asking it. The rows `all` have all services
-    beside, the api among them, and virtual nodes that run the pods.""",
+    writes admitted pods into the stream, as its api does, without asking it. In the rows `api` it asks the api,
+    over NATS without TLS, which admits and writes them; in the rows `all` there are all services besides, and
+    virtual nodes that run the pods.""",
     """etcd calls fsync before it acknowledges. nats-server by default does not: it writes to the file system, and
     syncs every two minutes. The rows `synced` are with `sync_interval: always`.""",
     """Where other objects change by the clock, Podyard's interval is shorter by as much as the reference is

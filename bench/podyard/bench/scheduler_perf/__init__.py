@@ -10,7 +10,8 @@ workload of our own, or a field of a file that is accepted and does nothing.
 - `documents`   the objects that an op creates
 - `figures`     throughput, percentiles and histograms
 - `moulds`      admitted objects as messages, many of one shape
-- `cluster`     what was written so far, and writing
+- `written`     what was made so far; `rehearsing` tries a plan on it, without a bus
+- `cluster`     writing it; `through_api`: by the api
 - `following`   commits as they come
 - `histograms`  what services tell of their times
 - `executing`   the ops, done on a bus

@@ -18,6 +18,7 @@ from podyard.bench.scheduler_perf.executing import Executor, Measured, Tell
 from podyard.bench.scheduler_perf.following import Follower
 from podyard.bench.scheduler_perf.measuring import Meters
 from podyard.bench.scheduler_perf.result import Result, Setting, Streams
+from podyard.bench.scheduler_perf.through_api import ThroughApi
 from podyard.bus import Bus, BusSettings, connect
 from podyard.cli.lab import plan
 from podyard.cli.lab.lab import Lab, LabOptions, running_lab
@@ -26,9 +27,13 @@ from podyard.runtime import clock, ports
 from podyard.shell.snapshot import snapshot
 
 READY_WITHIN_S: Final = 30.0
-Stack: TypeAlias = Literal["headline", "all"]
-STACKS: Final[dict[Stack, str]] = {"headline": "queue,scheduler,binder", "all": ""}
-"""Services by stack, as `plan.parse` has them."""
+Stack: TypeAlias = Literal["headline", "api", "all"]
+STACKS: Final[dict[Stack, str]] = {
+    "headline": "queue,scheduler,binder",
+    "api": "api,queue,scheduler,binder",
+    "all": "",
+}
+"""Services by stack, as `plan.parse` has them; in all but the first objects are written by the api."""
 OWN_PROFILES: Final = "(not looked at: the workload has a scheduler configuration of its own)"
 NOT_WANTED: Final = "(not looked at)"
 SHOWN: Final = 3
@@ -95,6 +100,7 @@ class Run:
             follower,
             measured,
             equal_churn=self._options.equal_churn,
+            api=None if self._options.stack == "headline" else ThroughApi(bus),
             tell=self._tell,
         )
         found: list[Measured] = []
