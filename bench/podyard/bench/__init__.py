@@ -7,6 +7,7 @@ product imports this package but `podyard bench`, which finds it by its name; te
 
 - `load`     pods and nodes to create, and creating them at the pace of the api
 - `meters`   CPU seconds of processes, messages through the NATS server
+- `collector`  takes spans and keeps none, in a process of its own
 - `commits`  follows the commit records until all pods are bound
 - `versions` objects as the benches store them, without an api
 - `basic`    plain pods on plain nodes

@@ -100,7 +100,7 @@ def reading(cpu: float, stored: int, told: histograms.Look, created: int, rounds
 GOOD = Streams(violations=(), violated=0, commits=3, bound=10_000, released=0, judged=9_990, unjudged={"gone": 10})
 
 
-def example(*, churns: bool = True, checked: str = "", streams: Streams = GOOD) -> Result:
+def example(*, churns: bool = True, checked: str = "", streams: Streams = GOOD, tracing: float = 0.01) -> Result:
     measured = Measured(
         bound=bound((100.5, 1000), (101.5, 3000), (106.0, 6000)),
         started=100.0,
@@ -115,6 +115,7 @@ def example(*, churns: bool = True, checked: str = "", streams: Streams = GOOD) 
         stack="headline",
         services=("scheduler-1",),
         synchronous=True,
+        tracing=tracing,
         churns=churns,
         equal_churn=0.0,
         gates_without_effect=(),
@@ -175,8 +176,9 @@ def test_results_are_kept_read_and_compared(tmp_path: Path):
     (tmp_path / "both.json").write_text(plain.dump([found, found], "json"))
     assert kept.read(tmp_path / "both.json") == [found, found]
     out = io.StringIO()
-    Console(file=out, width=80).print(scheduler_perf.comparison([("one", found), ("two", found)]))
-    assert "one: headline, fsync" in out.getvalue()
+    Console(file=out, width=80).print(scheduler_perf.comparison([("one", found), ("b", example(tracing=1.0))]))
+    assert "one: headline, fsync " in out.getvalue()
+    assert "b: headline, fsync, 100%" in out.getvalue()
     assert f"{found.pods_per_second_average:,.1f}" in out.getvalue()
 
 

@@ -23,6 +23,7 @@ def scheduler_perf(
     services: Literal["headline", "api", "all"] = "headline",
     sync_always: Annotated[bool, Parameter(negative=())] = False,
     equal_churn: float = 0.0,
+    tracing: float = 0.01,
     check: Annotated[bool, Parameter(negative="--no-check")] = True,
     save: Annotated[str, Parameter(show_default=False)] = "",
     data: Annotated[str, Parameter(show_default=False)] = "",
@@ -47,6 +48,7 @@ def scheduler_perf(
     :param sync_always: The NATS server calls fsync before it acknowledges, as etcd does.
     :param equal_churn: Pods a second of another run: churn goes on as often for each pod as it did there. 0:
         by the clock.
+    :param tracing: Share of the traces that services send to a collector, which keeps none; 0: no tracing.
     :param check: Judge what was left, every waiting pod against every node, and every binding that is stored.
     :param save: Directory that gets a file with the result of each case.
     :param data: Directory that keeps the last case's logs and streams; default: a temporary one.
@@ -71,12 +73,16 @@ def scheduler_perf(
         raise InputError("which case? --case NAME/WORKLOAD", "--list shows what there is")
     if equal_churn < 0:
         raise InputError("--equal-churn must be above 0: the pods a second of the run that is to be equalled")
+    if not 0 <= tracing <= 1:
+        raise InputError(f"--tracing {tracing:g}: must be from 0 to 1", "1 is every trace, 0.01 one of a hundred")
     chosen = [config.chosen(cases, name) for name in case]
     plans = [_plan(one, workload, Path(file).parent, services) for one, workload in chosen]
     if save:
         _made(Path(save))
     results: list[Result] = []
-    options = Options(stack=services, synchronous=sync_always, equal_churn=equal_churn, check=check, data=data)
+    options = Options(
+        stack=services, synchronous=sync_always, equal_churn=equal_churn, tracing=tracing, check=check, data=data
+    )
     for (one, workload), steps in zip(chosen, plans, strict=True):
         with progress.bar(f"{one.name}/{workload.name}") as bar:
             run = Run(Path(file).parent, one, workload, steps, options, bar.show)

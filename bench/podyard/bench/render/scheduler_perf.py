@@ -9,7 +9,7 @@ from rich.text import Text
 
 from podyard.bench.scheduler_perf.config import Case
 from podyard.bench.scheduler_perf.figures import Times
-from podyard.bench.scheduler_perf.result import Result, Streams
+from podyard.bench.scheduler_perf.result import USUAL_TRACING, Result, Streams
 from podyard.cli.render import tables
 
 SHOWN: Final = 3
@@ -71,7 +71,9 @@ def _messages(result: Result) -> str:
     return (
         f"* without the client. Messages per pod: {result.messages_stored_per_pod:.2f} stored,\n"
         f"{result.messages_to_server_per_pod:.2f} to the server, {result.messages_from_server_per_pod:.2f} from it; "
-        f"{result.commits} commits, {result.conflicts} conflicts, {result.released} pods ended"
+        f"{result.commits} commits, {result.conflicts} conflicts, {result.released} pods ended.\n"
+        f"Traces: {result.tracing:.0%} kept, {result.spans_sent_per_pod:.2f} spans per pod sent, "
+        f"{result.spans_lost_per_pod:.2f} lost"
     )
 
 
@@ -109,7 +111,7 @@ def comparison(results: Sequence[tuple[str, Result]]) -> RenderableType:
     for name, result in sorted(results, key=lambda item: (item[1].case, item[1].at)):
         average = result.pods_per_second_average
         table.add_row(
-            f"{result.case}\n  {name}: {result.stack}{', fsync' if result.synchronous else ''}",
+            f"{result.case}\n  {name}: {result.stack}{_form(result)}",
             "-" if average is None else f"{average:,.1f}{'' if result.long_enough else '!'}",
             f"{result.pods_per_second_durable:,.1f}",
             f"{result.pods_bound:,}",
@@ -119,3 +121,9 @@ def comparison(results: Sequence[tuple[str, Result]]) -> RenderableType:
         )
     short = any(not result.long_enough for _, result in results)
     return Group(table, Text("! lasted less than 5 s", "dim")) if short else table
+
+
+def _form(result: Result) -> str:
+    """How a run differs from the usual one."""
+    traced = f", {result.tracing:.0%} traced" if result.tracing != USUAL_TRACING else ""
+    return f"{', fsync' if result.synchronous else ''}{traced}"

@@ -1,6 +1,5 @@
 """One run, as it is shown and kept."""
 
-from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -15,6 +14,7 @@ from podyard.bench.scheduler_perf.figures import LONG_ENOUGH_S, Throughput, Time
 
 SHOWN: Final = 20
 """Violations that a result lists."""
+USUAL_TRACING: Final = 0.01
 
 
 class Churned(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +95,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     commit: Commit
     streams: Streams | None = None
     """None: the checker was not asked."""
+    tracing: float = 0.0
+    """Share of the traces that were kept, from 0 to 1."""
+    spans_sent_per_pod: float = 0.0
+    """That services handed to a collector meanwhile; each does so twice a second."""
+    spans_lost_per_pod: float = 0.0
 
     @property
     def wrong(self) -> bool:
@@ -110,6 +115,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     stack: str
     services: tuple[str, ...]
     synchronous: bool
+    tracing: float
     churns: bool
     equal_churn: float
     gates_without_effect: tuple[str, ...]
@@ -163,7 +169,7 @@ def of(found: Measured, setting: Setting) -> Result:
         messages_stored_per_pod=round(_each(after.stored - before.stored, bound), 3),
         messages_to_server_per_pod=round(_each(after.server.in_msgs - before.server.in_msgs, bound), 3),
         messages_from_server_per_pod=round(_each(after.server.out_msgs - before.server.out_msgs, bound), 3),
-        conflicts=int(_counted(after.told.counters) - _counted(before.told.counters)),
+        conflicts=int(_counted(found, histograms.CONFLICTS)),
         released=after.released - before.released,
         churn=Churned(
             rounds=after.rounds - before.rounds,
@@ -183,6 +189,9 @@ def of(found: Measured, setting: Setting) -> Result:
         machine=setting.machine,
         commit=setting.commit,
         streams=setting.streams,
+        tracing=setting.tracing,
+        spans_sent_per_pod=round(_each(_counted(found, histograms.SPANS_SENT), bound), 3),
+        spans_lost_per_pod=round(_each(_counted(found, histograms.SPANS_LOST), bound), 3),
     )
 
 
@@ -190,5 +199,7 @@ def _each(amount: float, pods: int) -> float:
     return amount / pods if pods else 0.0
 
 
-def _counted(counters: Mapping[str, float]) -> float:
-    return counters.get(histograms.CONFLICTS, 0.0)
+def _counted(found: Measured, name: str) -> float:
+    """What was added to a counter."""
+    after, before = found.after.told.counters, found.before.told.counters
+    return after.get(name, 0.0) - before.get(name, 0.0)

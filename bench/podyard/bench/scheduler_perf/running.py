@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 import anyio
 import msgspec
 
-from podyard.bench import end_state, history, machine, meters
+from podyard.bench import collector, end_state, history, machine, meters
 from podyard.bench.checking import holding
 from podyard.bench.scheduler_perf import gates, result
 from podyard.bench.scheduler_perf.config import Case, Churn, Step, Workload
@@ -17,7 +17,7 @@ from podyard.bench.scheduler_perf.documents import Files
 from podyard.bench.scheduler_perf.executing import Executor, Measured, Tell
 from podyard.bench.scheduler_perf.following import Follower
 from podyard.bench.scheduler_perf.measuring import Meters
-from podyard.bench.scheduler_perf.result import Result, Setting, Streams
+from podyard.bench.scheduler_perf.result import USUAL_TRACING, Result, Setting, Streams
 from podyard.bench.scheduler_perf.through_api import ThroughApi
 from podyard.bus import Bus, BusSettings, connect
 from podyard.cli.lab import plan
@@ -48,6 +48,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     equal_churn: float = 0.0
     """Pods a second of the run whose churn for each pod is to be equalled; 0: churn goes by the clock."""
     check: bool = True
+    tracing: float = USUAL_TRACING
+    """Share of the traces that are kept, from 0 to 1."""
     data: str = ""
 
 
@@ -81,13 +83,15 @@ class Run:
             data_dir=self._options.data,
             scheduler_config=str(self._directory / path) if path else "",
             server_settings={"http": f"127.0.0.1:{monitor}", **self._synchronous()},
-            environment={"PODYARD_CORE_DUMPS": "true"},  # memory is measured, which a process must allow
         )
-        async with running_lab(options) as lab:
-            await lab.until_ready(READY_WITHIN_S)
-            settings = BusSettings(servers=(lab.url,), name="podyard-bench", service="cli")
-            async with connect(settings) as bus:
-                return await self._on(bus, lab, monitor)
+        async with collector.collecting() as endpoint:
+            # memory is measured, which a process must allow
+            told = {"PODYARD_CORE_DUMPS": "true", **collector.environment(self._options.tracing, endpoint)}
+            async with running_lab(msgspec.structs.replace(options, environment=told)) as lab:
+                await lab.until_ready(READY_WITHIN_S)
+                settings = BusSettings(servers=(lab.url,), name="podyard-bench", service="cli")
+                async with connect(settings) as bus:
+                    return await self._on(bus, lab, monitor)
 
     async def _on(self, bus: Bus, lab: Lab, monitor: int) -> list[Result]:
         follower = Follower(bus)
@@ -154,6 +158,7 @@ class Run:
             stack=self._options.stack,
             services=services,
             synchronous=self._options.synchronous,
+            tracing=self._options.tracing,
             churns=self._changes,
             equal_churn=self._options.equal_churn,
             gates_without_effect=tuple(gates.of_no_effect(self._case.feature_gates, self._workload.feature_gates)),
