@@ -7,7 +7,8 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from subprocess import DEVNULL, PIPE
+from subprocess import PIPE
+from threading import Thread
 from typing import Any, Final
 
 import anyio
@@ -59,7 +60,9 @@ async def collecting() -> AsyncGenerator[str]:
 
     :raises CliError: it does not begin
     """
-    async with await anyio.open_process([sys.executable, "-m", __name__], stdin=DEVNULL, stdout=PIPE) as process:
+    # in a session of its own: Ctrl-C is for who began it, with whom its standard input ends
+    words = [sys.executable, "-m", __name__]
+    async with await anyio.open_process(words, stdin=PIPE, stdout=PIPE, start_new_session=True) as process:
         try:
             assert process.stdout is not None
             with anyio.fail_after(BEGINS_WITHIN_S):
@@ -74,11 +77,12 @@ async def collecting() -> AsyncGenerator[str]:
 
 
 def main() -> None:
-    """Serve until ended."""
+    """Serve until the standard input ends."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.daemon_threads = True
+    Thread(target=server.serve_forever, daemon=True).start()
     print(server.server_address[1], flush=True)
-    server.serve_forever()
+    sys.stdin.read()
 
 
 if __name__ == "__main__":

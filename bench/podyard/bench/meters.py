@@ -2,6 +2,7 @@
 
 import os
 import urllib.request
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
@@ -54,8 +55,11 @@ def pss_mib(pids: Mapping[str, int]) -> dict[str, float]:
 
 
 def processes(lab: "Lab") -> dict[str, int]:
-    """Processes that a benchmark accounts for, by name: the services, the NATS server and the benchmark."""
-    return {child.service: child.pid for child in lab.children} | {SERVER: lab.server.pid, CLIENT: os.getpid()}
+    """Processes that a benchmark accounts for, by name: the services (of several of one, the instances), the
+    NATS server and the benchmark."""
+    number = Counter(child.service for child in lab.children)
+    services = {child.service if number[child.service] == 1 else child.instance: child.pid for child in lab.children}
+    return services | {SERVER: lab.server.pid, CLIENT: os.getpid()}
 
 
 def difference(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """`podyard bench scheduler-perf`: kube-scheduler's own benchmark files, run as they are."""
 
 import sys
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -21,12 +22,14 @@ def scheduler_perf(
     case: Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)] = (),
     list_cases: Annotated[bool, Parameter(name="--list", negative=())] = False,
     services: Literal["headline", "api", "all"] = "headline",
+    schedulers: str = "1",
     sync_always: Annotated[bool, Parameter(negative=())] = False,
     equal_churn: float = 0.0,
     tracing: float = 0.01,
     check: Annotated[bool, Parameter(negative="--no-check")] = True,
     save: Annotated[str, Parameter(show_default=False)] = "",
     data: Annotated[str, Parameter(show_default=False)] = "",
+    plot: Annotated[str, Parameter(show_default=False)] = "",
     output: JsonOutputOption = "text",
 ) -> int:
     """kube-scheduler's own benchmarks: the files of test/integration/scheduler_perf, as they are.
@@ -45,6 +48,8 @@ def scheduler_perf(
     :param list_cases: Show what there is, and what cannot be run.
     :param services: `headline`: queue, scheduler and binder. `api`: the api too, by which the benchmark then
         writes. `all`: the others too, whose virtual nodes run the pods.
+    :param schedulers: How many pull from the queue. Several numbers with commas, such as 1,2,4, run each case
+        with each, and show them beside each other.
     :param sync_always: The NATS server calls fsync before it acknowledges, as etcd does.
     :param equal_churn: Pods a second of another run: churn goes on as often for each pod as it did there. 0:
         by the clock.
@@ -52,7 +57,11 @@ def scheduler_perf(
     :param check: Judge what was left, every waiting pod against every node, and every binding that is stored.
     :param save: Directory that gets a file with the result of each case.
     :param data: Directory that keeps the last case's logs and streams; default: a temporary one.
+    :param plot: Draw pods a second by the number of schedulers into this file, .svg or .png.
     """
+    from msgspec.structs import replace
+
+    from podyard.bench import pictures
     from podyard.bench.render import progress
     from podyard.bench.render import scheduler_perf as shown
     from podyard.bench.scheduler_perf import config
@@ -73,6 +82,10 @@ def scheduler_perf(
         raise InputError("which case? --case NAME/WORKLOAD", "--list shows what there is")
     if equal_churn < 0:
         raise InputError("--equal-churn must be above 0: the pods a second of the run that is to be equalled")
+    pictures.check(plot)
+    numbers = _numbers(schedulers)
+    if plot and len(numbers) < 2:
+        raise InputError("--plot draws a curve over several numbers of schedulers", "e.g. --schedulers 1,2,4")
     if not 0 <= tracing <= 1:
         raise InputError(f"--tracing {tracing:g}: must be from 0 to 1", "1 is every trace, 0.01 one of a hundred")
     chosen = [config.chosen(cases, name) for name in case]
@@ -83,9 +96,10 @@ def scheduler_perf(
     options = Options(
         stack=services, synchronous=sync_always, equal_churn=equal_churn, tracing=tracing, check=check, data=data
     )
-    for (one, workload), steps in zip(chosen, plans, strict=True):
-        with progress.bar(f"{one.name}/{workload.name}") as bar:
-            run = Run(Path(file).parent, one, workload, steps, options, bar.show)
+    every = [(one, workload, steps) for (one, workload), steps in zip(chosen, plans, strict=True)]
+    for (one, workload, steps), number in product(every, numbers):
+        with progress.bar(f"{one.name}/{workload.name}{f', {number} schedulers' if number > 1 else ''}") as bar:
+            run = Run(Path(file).parent, one, workload, steps, replace(options, schedulers=number), bar.show)
             found = measuring.run(run.measured)
         results += found
         for result in found:
@@ -94,6 +108,14 @@ def scheduler_perf(
             if output == "text":
                 console.console().print(shown.report(result))
                 console.console().print()
+    if len(numbers) > 1 and output == "text":
+        console.console().print(shown.by_schedulers(results))
+    if plot:
+        with pictures.drawing(Path(plot)):
+            from podyard.bench.render import scheduler_perf_curve
+
+            scheduler_perf_curve.draw(results, Path(plot))
+        print(f"{plot}: {len(results)} results", file=sys.stderr)
     if output == "json":
         print(plain.dump(results[0] if len(results) == 1 else results, "json"), end="")
     return 1 if any(result.wrong for result in results) else 0
@@ -166,6 +188,21 @@ def _plan(one: "Case", workload: "Workload", directory: Path, services: str) -> 
     except InputError as error:
         raise InputError(f"{one.name}/{workload.name}: {error.message}", error.advice) from error
     return steps
+
+
+def _numbers(text: str) -> list[int]:
+    """Of schedulers.
+
+    :raises InputError: they are no numbers that make sense
+    """
+    from podyard.cli.errors import InputError
+    from podyard.cli.lab.plan import MOST
+
+    words = [word.strip() for word in text.split(",")]
+    numbers = [int(word) for word in words if word.isdecimal() and 1 <= int(word) <= MOST]
+    if len(numbers) != len(words) or len(set(numbers)) != len(numbers):
+        raise InputError(f"--schedulers {text}: numbers from 1 to {MOST}, each once", "for example 1,2,4,8,16")
+    return numbers
 
 
 def _made(directory: Path) -> None:

@@ -32,7 +32,7 @@ def report(result: Result) -> RenderableType:
         parts.append(Text(f"Check: {result.checked}", "bold red"))
     if result.streams is not None:
         parts += _judged(result.streams)
-    parts += [_costs(result), Text(_messages(result))]
+    parts += [_costs(result), Text(_messages(result)), *_full(result)]
     if result.churn is not None:
         churn = result.churn
         parts.append(
@@ -64,6 +64,35 @@ def _costs(result: Result) -> Table:
         table.add_row(name, f"{seconds:.2f}", f"{cost:.0f}", f"{size:.0f}")
     total = sum(result.cpu_seconds.values())
     table.add_row("all", f"{total:.2f}", f"{result.cpu_us_per_pod:.0f}", f"{result.pss_mib:.0f}*", style="bold")
+    return table
+
+
+def _full(result: Result) -> list[RenderableType]:
+    """Which service is full at which rate."""
+    if not result.full:
+        return []
+    rows = [
+        (one.process, f"{one.instances}", f"{one.cpu_us_per_pod:.0f}", f"{one.pods_per_second:,.0f}", one.more_by)
+        for one in result.full
+    ]
+    table = tables.table(("FULL FIRST", "NUMBER", "µs/pod", "PODS/S", "MORE BY"), rows)
+    cores = f"The {result.machine.cores} cores of this machine are full at {result.machine_full:,.0f} pods/s."
+    return [table, Text(cores)]
+
+
+def by_schedulers(results: Sequence[Result]) -> RenderableType:
+    """The same case with several numbers of schedulers."""
+    table = tables.figures("CASE", "SCHEDULERS", "PODS/S", "µs/pod", "CONFLICTS", "FULL FIRST")
+    for one in results:
+        first = one.full[0] if one.full else None
+        table.add_row(
+            one.case,
+            f"{one.schedulers}",
+            f"{one.rate:,.0f}",
+            f"{one.cpu_us_per_pod:,.0f}",
+            f"{one.conflicts / one.pods_bound:.1%}" if one.pods_bound else "-",
+            f"{first.process}, {first.pods_per_second:,.0f}" if first else "-",
+        )
     return table
 
 
@@ -125,5 +154,6 @@ def comparison(results: Sequence[tuple[str, Result]]) -> RenderableType:
 
 def _form(result: Result) -> str:
     """How a run differs from the usual one."""
+    several = f", {result.schedulers} schedulers" if result.schedulers > 1 else ""
     traced = f", {result.tracing:.0%} traced" if result.tracing != USUAL_TRACING else ""
-    return f"{', fsync' if result.synchronous else ''}{traced}"
+    return f"{', fsync' if result.synchronous else ''}{traced}{several}"

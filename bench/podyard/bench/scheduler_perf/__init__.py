@@ -17,6 +17,7 @@ workload of our own, or a field of a file that is accepted and does nothing.
 - `executing`   the ops, done on a bus
 - `measuring`   meters around the part that is measured
 - `running`     a lab for one workload
+- `capacity`    which service is full at which rate
 - `result`      one run, as it is shown; `kept`: in a file
 
 Source of what each op does: kubernetes v1.36.2, test/integration/scheduler_perf.

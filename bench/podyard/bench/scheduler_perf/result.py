@@ -8,7 +8,8 @@ from podyard.bench import meters
 from podyard.bench.checking.checker import Checker
 from podyard.bench.machine import Commit, Machine
 from podyard.bench.meters import CLIENT
-from podyard.bench.scheduler_perf import figures, histograms
+from podyard.bench.scheduler_perf import capacity, figures, histograms
+from podyard.bench.scheduler_perf.capacity import Full
 from podyard.bench.scheduler_perf.executing import Measured
 from podyard.bench.scheduler_perf.figures import LONG_ENOUGH_S, Throughput, Times
 
@@ -100,6 +101,21 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     spans_sent_per_pod: float = 0.0
     """That services handed to a collector meanwhile; each does so twice a second."""
     spans_lost_per_pod: float = 0.0
+    full: tuple[Full, ...] = ()
+    """Which service is full at which rate, the first one first."""
+    machine_full: float = 0.0
+    """Pods a second at which the machine's cores are full with all of it, the client included."""
+
+    @property
+    def rate(self) -> float:
+        """Pods a second: the reference's definition, where the run was long enough for it."""
+        average = self.pods_per_second_average
+        return average if average is not None and self.long_enough else self.pods_per_second_durable
+
+    @property
+    def schedulers(self) -> int:
+        """How many there were."""
+        return sum(name.startswith("scheduler-") for name in self.services)
 
     @property
     def wrong(self) -> bool:
@@ -147,6 +163,7 @@ def of(found: Measured, setting: Setting) -> Result:
     seconds = found.bound[-1].at - found.started if found.bound else 0.0
     rates = figures.throughput(figures.samples(found.bound, found.started, found.stopped))
     cpu = meters.difference(after.cpu, before.cpu)
+    cost = {name: round(_each(used, bound) * 1e6, 1) for name, used in cpu.items()}
     told = (before.told, after.told)
     return Result(
         case=setting.case,
@@ -162,7 +179,7 @@ def of(found: Measured, setting: Setting) -> Result:
         reaction=figures.times_from(figures.reactions(found.events, found.bound)),
         commits=after.commits - before.commits,
         cpu_us_per_pod=round(_each(sum(cpu.values()), bound) * 1e6, 1),
-        cpu_us_per_pod_by_process={name: round(_each(used, bound) * 1e6, 1) for name, used in cpu.items()},
+        cpu_us_per_pod_by_process=cost,
         cpu_seconds={name: round(used, 2) for name, used in cpu.items()},
         pss_mib=round(sum(size for name, size in found.memory.items() if name != CLIENT), 1),
         pss_mib_by_process={name: round(size, 1) for name, size in found.memory.items()},
@@ -190,6 +207,8 @@ def of(found: Measured, setting: Setting) -> Result:
         commit=setting.commit,
         streams=setting.streams,
         tracing=setting.tracing,
+        full=capacity.full(cost),
+        machine_full=capacity.machine(cost, setting.machine.cores),
         spans_sent_per_pod=round(_each(_counted(found, histograms.SPANS_SENT), bound), 3),
         spans_lost_per_pod=round(_each(_counted(found, histograms.SPANS_LOST), bound), 3),
     )

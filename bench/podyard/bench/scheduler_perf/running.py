@@ -20,20 +20,22 @@ from podyard.bench.scheduler_perf.measuring import Meters
 from podyard.bench.scheduler_perf.result import USUAL_TRACING, Result, Setting, Streams
 from podyard.bench.scheduler_perf.through_api import ThroughApi
 from podyard.bus import Bus, BusSettings, connect
+from podyard.cli import services
 from podyard.cli.lab import plan
 from podyard.cli.lab.lab import Lab, LabOptions, running_lab
+from podyard.cli.lab.plan import Planned
 from podyard.plugins.defaults import default_profile
 from podyard.runtime import clock, ports
 from podyard.shell.snapshot import snapshot
 
 READY_WITHIN_S: Final = 30.0
 Stack: TypeAlias = Literal["headline", "api", "all"]
-STACKS: Final[dict[Stack, str]] = {
-    "headline": "queue,scheduler,binder",
-    "api": "api,queue,scheduler,binder",
-    "all": "",
+STACKS: Final[dict[Stack, tuple[str, ...]]] = {
+    "headline": ("queue", "scheduler", "binder"),
+    "api": ("api", "queue", "scheduler", "binder"),
+    "all": services.NAMES,
 }
-"""Services by stack, as `plan.parse` has them; in all but the first objects are written by the api."""
+"""Services by stack; in all but the first objects are written by the api."""
 OWN_PROFILES: Final = "(not looked at: the workload has a scheduler configuration of its own)"
 NOT_WANTED: Final = "(not looked at)"
 SHOWN: Final = 3
@@ -43,6 +45,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """How workloads are run."""
 
     stack: Stack = "headline"
+    schedulers: int = 1
     synchronous: bool = False
     """The NATS server calls fsync before it acknowledges."""
     equal_churn: float = 0.0
@@ -51,6 +54,15 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     tracing: float = USUAL_TRACING
     """Share of the traces that are kept, from 0 to 1."""
     data: str = ""
+
+
+def processes(stack: Stack, schedulers: int) -> tuple[Planned, ...]:
+    """What runs. Pure.
+
+    :raises InputError: for a number of schedulers that makes no sense
+    """
+    words = (f"{name}={schedulers}" if name == "scheduler" else name for name in STACKS[stack])
+    return plan.parse(",".join(words))
 
 
 class Run:
@@ -79,7 +91,7 @@ class Run:
         monitor = ports.free_port()
         path = self._case.scheduler_config_path
         options = LabOptions(
-            services=plan.parse(STACKS[self._options.stack]),
+            services=processes(self._options.stack, self._options.schedulers),
             data_dir=self._options.data,
             scheduler_config=str(self._directory / path) if path else "",
             server_settings={"http": f"127.0.0.1:{monitor}", **self._synchronous()},
@@ -150,13 +162,13 @@ class Run:
         self._tell(len(self._steps), len(self._steps), "judging every binding")
         return result.streams(await holding.check(bus))
 
-    def _setting(self, checked: str, streams: Streams | None, services: tuple[str, ...]) -> Setting:
+    def _setting(self, checked: str, streams: Streams | None, instances: tuple[str, ...]) -> Setting:
         kept = history.find()
         commit = machine.commit_of(kept.parent.parent, kept) if kept is not None else machine.Commit()
         return Setting(
             case=f"{self._case.name}/{self._workload.name}",
             stack=self._options.stack,
-            services=services,
+            services=instances,
             synchronous=self._options.synchronous,
             tracing=self._options.tracing,
             churns=self._changes,
