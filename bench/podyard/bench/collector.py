@@ -18,9 +18,11 @@ from podyard.cli.errors import CliError
 
 BEGINS_WITHIN_S: Final = 10.0
 LONGEST_LINE: Final = 100
+USUAL: Final = 0.01
+"""Share of the traces."""
 SAMPLER: Final = "parentbased_traceidratio"
 DELAY_MS: Final = "500"
-"""As docker-compose.yml has both."""
+"""As docker-compose.yml has these."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from podyard.bench.commands.scheduler_perf import _numbers as numbers
 from podyard.bench.render import scheduler_perf, scheduler_perf_curve
-from podyard.bench.scheduler_perf import capacity, running
+from podyard.bench.scheduler_perf import capacity
 from podyard.cli import services
 from podyard.cli.errors import InputError
 from tests.unit.bench.test_scheduler_perf_figures import example
@@ -47,17 +47,6 @@ def test_what_cost_too_little_to_be_measured_is_left_out():
 
 def test_of_every_service_it_is_known_what_makes_it_more():
     assert set(services.NAMES) <= capacity.GROWS.keys()
-
-
-@pytest.mark.parametrize("stack", ["headline", "api", "all"])
-def test_every_stack_has_as_many_schedulers_as_wanted(stack: running.Stack):
-    found = running.processes(stack, 3)
-    assert [one.instance for one in found if one.service == "scheduler"] == [
-        "scheduler-1",
-        "scheduler-2",
-        "scheduler-3",
-    ]
-    assert sum(one.service == "binder" for one in found) == 1
 
 
 @pytest.mark.parametrize("text", ["", "0", "17", "1,1", "1,,2", "two", "-1"])

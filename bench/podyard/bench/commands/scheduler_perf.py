@@ -13,6 +13,10 @@ from podyard.cli.options import JsonOutputOption
 if TYPE_CHECKING:
     from podyard.bench.scheduler_perf.config import Case, Step, Workload
     from podyard.bench.scheduler_perf.result import Result
+    from podyard.bench.scheduler_perf.stacks import There
+
+STARTED_WITH = ("headline", "1", False, 0.01, "")
+"""Options of a stack that is started, as they are unless somebody says them."""
 
 
 def scheduler_perf(
@@ -30,6 +34,7 @@ def scheduler_perf(
     save: Annotated[str, Parameter(show_default=False)] = "",
     data: Annotated[str, Parameter(show_default=False)] = "",
     plot: Annotated[str, Parameter(show_default=False)] = "",
+    running: Annotated[str, Parameter(show_default=False)] = "",
     output: JsonOutputOption = "text",
 ) -> int:
     """kube-scheduler's own benchmarks: the files of test/integration/scheduler_perf, as they are.
@@ -57,6 +62,9 @@ def scheduler_perf(
     :param check: Judge what was left, every waiting pod against every node, and every binding that is stored.
     :param save: Directory that gets a file with the result of each case.
     :param data: Directory that keeps the last case's logs and streams; default: a temporary one.
+    :param running: Name of a lab that runs here and holds no nodes and no pods: what is to be run is run there,
+        by its api if it has one. It keeps the objects. What a stack is started with is not for it: --services,
+        --schedulers, --sync-always, --tracing, --data.
     :param plot: Draw pods a second by the number of schedulers into this file, .svg or .png.
     """
     from msgspec.structs import replace
@@ -65,7 +73,8 @@ def scheduler_perf(
     from podyard.bench.render import progress
     from podyard.bench.render import scheduler_perf as shown
     from podyard.bench.scheduler_perf import config
-    from podyard.bench.scheduler_perf.running import Options, Run
+    from podyard.bench.scheduler_perf.running import Run
+    from podyard.bench.scheduler_perf.stacks import Options
     from podyard.cli.errors import InputError
     from podyard.cli.render import console, plain
 
@@ -86,6 +95,14 @@ def scheduler_perf(
     numbers = _numbers(schedulers)
     if plot and len(numbers) < 2:
         raise InputError("--plot draws a curve over several numbers of schedulers", "e.g. --schedulers 1,2,4")
+    if running and (len(case) > 1 or (services, schedulers, sync_always, tracing, data) != STARTED_WITH):
+        raise InputError(
+            f"--running {running} runs one case, and goes without --services, --schedulers, --sync-always, --tracing "
+            "and --data: the lab is as it is"
+        )
+    there = _running(running) if running else None
+    if there is not None:
+        services = "api" if there.by_api else "headline"
     if not 0 <= tracing <= 1:
         raise InputError(f"--tracing {tracing:g}: must be from 0 to 1", "1 is every trace, 0.01 one of a hundred")
     chosen = [config.chosen(cases, name) for name in case]
@@ -99,7 +116,9 @@ def scheduler_perf(
     every = [(one, workload, steps) for (one, workload), steps in zip(chosen, plans, strict=True)]
     for (one, workload, steps), number in product(every, numbers):
         with progress.bar(f"{one.name}/{workload.name}{f', {number} schedulers' if number > 1 else ''}") as bar:
-            run = Run(Path(file).parent, one, workload, steps, replace(options, schedulers=number), bar.show)
+            run = Run(
+                Path(file).parent, one, workload, steps, replace(options, schedulers=number), bar.show, running=there
+            )
             found = measuring.run(run.measured)
         results += found
         for result in found:
@@ -188,6 +207,23 @@ def _plan(one: "Case", workload: "Workload", directory: Path, services: str) -> 
     except InputError as error:
         raise InputError(f"{one.name}/{workload.name}: {error.message}", error.advice) from error
     return steps
+
+
+def _running(name: str) -> "There":
+    """The lab that runs under a name.
+
+    :raises CliError: there is none, or a service of it is down
+    """
+    import os
+
+    from podyard.bench.scheduler_perf import stacks
+    from podyard.cli import session
+    from podyard.cli.errors import InputError
+
+    lab = session.lab(name, os.environ)
+    if lab is None:
+        raise InputError(f"--running {name}: no lab of this name runs here", "podyard labs lists them")
+    return stacks.running(lab, session.settings(name, os.environ))
 
 
 def _numbers(text: str) -> list[int]:

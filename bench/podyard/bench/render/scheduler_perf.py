@@ -7,9 +7,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from podyard.bench.collector import USUAL
 from podyard.bench.scheduler_perf.config import Case
 from podyard.bench.scheduler_perf.figures import Times
-from podyard.bench.scheduler_perf.result import USUAL_TRACING, Result, Streams
+from podyard.bench.scheduler_perf.result import Result, Streams
 from podyard.cli.render import tables
 
 SHOWN: Final = 3
@@ -99,11 +100,20 @@ def by_schedulers(results: Sequence[Result]) -> RenderableType:
 def _messages(result: Result) -> str:
     return (
         f"* without the client. Messages per pod: {result.messages_stored_per_pod:.2f} stored,\n"
-        f"{result.messages_to_server_per_pod:.2f} to the server, {result.messages_from_server_per_pod:.2f} from it; "
+        f"{_known(result.messages_to_server_per_pod)} to the server, "
+        f"{_known(result.messages_from_server_per_pod)} from it; "
         f"{result.commits} commits, {result.conflicts} conflicts, {result.released} pods ended.\n"
-        f"Traces: {result.tracing:.0%} kept, {result.spans_sent_per_pod:.2f} spans per pod sent, "
+        f"Traces: {_share(result.tracing)} kept, {result.spans_sent_per_pod:.2f} spans per pod sent, "
         f"{result.spans_lost_per_pod:.2f} lost"
     )
+
+
+def _share(value: float | None) -> str:
+    return "?" if value is None else f"{value:.0%}"
+
+
+def _known(value: float | None) -> str:
+    return "?" if value is None else f"{value:.2f}"
 
 
 def _times(result: Result) -> Table:
@@ -155,5 +165,5 @@ def comparison(results: Sequence[tuple[str, Result]]) -> RenderableType:
 def _form(result: Result) -> str:
     """How a run differs from the usual one."""
     several = f", {result.schedulers} schedulers" if result.schedulers > 1 else ""
-    traced = f", {result.tracing:.0%} traced" if result.tracing != USUAL_TRACING else ""
+    traced = f", {result.tracing:.0%} traced" if result.tracing not in (None, USUAL) else ""
     return f"{', fsync' if result.synchronous else ''}{traced}{several}"

@@ -16,7 +16,7 @@ workload of our own, or a field of a file that is accepted and does nothing.
 - `histograms`  what services tell of their times
 - `executing`   the ops, done on a bus
 - `measuring`   meters around the part that is measured
-- `running`     a lab for one workload
+- `stacks`      a stack that is started, or one that runs; `running`: one workload on it
 - `capacity`    which service is full at which rate
 - `result`      one run, as it is shown; `kept`: in a file
 

@@ -462,7 +462,7 @@ class Executor:
         )
         self._before = self._last = self._events = None
 
-    def _reading(self, told: Look, server: ServerCounts, stored: int) -> Reading:
+    def _reading(self, told: Look, server: ServerCounts | None, stored: int) -> Reading:
         return Reading(
             cpu=self._meters.cpu(),
             server=server,

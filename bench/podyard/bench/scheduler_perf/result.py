@@ -7,7 +7,7 @@ import msgspec
 from podyard.bench import meters
 from podyard.bench.checking.checker import Checker
 from podyard.bench.machine import Commit, Machine
-from podyard.bench.meters import CLIENT
+from podyard.bench.meters import CLIENT, ServerCounts
 from podyard.bench.scheduler_perf import capacity, figures, histograms
 from podyard.bench.scheduler_perf.capacity import Full
 from podyard.bench.scheduler_perf.executing import Measured
@@ -15,7 +15,6 @@ from podyard.bench.scheduler_perf.figures import LONG_ENOUGH_S, Throughput, Time
 
 SHOWN: Final = 20
 """Violations that a result lists."""
-USUAL_TRACING: Final = 0.01
 
 
 class Churned(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,14 +74,15 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Without the client."""
     pss_mib_by_process: dict[str, float]
     messages_stored_per_pod: float
-    messages_to_server_per_pod: float
-    messages_from_server_per_pod: float
+    messages_to_server_per_pod: float | None
+    """None: on a stack that ran already nobody can ask."""
+    messages_from_server_per_pod: float | None
     conflicts: int
     released: int
     """Pods that ended: victims, and what the file deletes."""
     churn: Churned | None
     stack: str
-    """`headline`, `api` or `all`."""
+    """`headline`, `api`, `all`, or `running`: one that was not started for it."""
     services: tuple[str, ...]
     synchronous: bool
     """Whether the NATS server calls fsync before it acknowledges."""
@@ -96,8 +96,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     commit: Commit
     streams: Streams | None = None
     """None: the checker was not asked."""
-    tracing: float = 0.0
-    """Share of the traces that were kept, from 0 to 1."""
+    tracing: float | None = None
+    """Share of the traces that were kept, from 0 to 1; None: as the stack that ran has it."""
     spans_sent_per_pod: float = 0.0
     """That services handed to a collector meanwhile; each does so twice a second."""
     spans_lost_per_pod: float = 0.0
@@ -131,7 +131,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     stack: str
     services: tuple[str, ...]
     synchronous: bool
-    tracing: float
+    tracing: float | None
     churns: bool
     equal_churn: float
     gates_without_effect: tuple[str, ...]
@@ -165,6 +165,7 @@ def of(found: Measured, setting: Setting) -> Result:
     cpu = meters.difference(after.cpu, before.cpu)
     cost = {name: round(_each(used, bound) * 1e6, 1) for name, used in cpu.items()}
     told = (before.told, after.told)
+    to_server, from_server = _messages(after.server, before.server, bound)
     return Result(
         case=setting.case,
         pods_per_second_average=rates.average if rates else None,
@@ -184,8 +185,8 @@ def of(found: Measured, setting: Setting) -> Result:
         pss_mib=round(sum(size for name, size in found.memory.items() if name != CLIENT), 1),
         pss_mib_by_process={name: round(size, 1) for name, size in found.memory.items()},
         messages_stored_per_pod=round(_each(after.stored - before.stored, bound), 3),
-        messages_to_server_per_pod=round(_each(after.server.in_msgs - before.server.in_msgs, bound), 3),
-        messages_from_server_per_pod=round(_each(after.server.out_msgs - before.server.out_msgs, bound), 3),
+        messages_to_server_per_pod=to_server,
+        messages_from_server_per_pod=from_server,
         conflicts=int(_counted(found, histograms.CONFLICTS)),
         released=after.released - before.released,
         churn=Churned(
@@ -212,6 +213,14 @@ def of(found: Measured, setting: Setting) -> Result:
         spans_sent_per_pod=round(_each(_counted(found, histograms.SPANS_SENT), bound), 3),
         spans_lost_per_pod=round(_each(_counted(found, histograms.SPANS_LOST), bound), 3),
     )
+
+
+def _messages(after: ServerCounts | None, before: ServerCounts | None, pods: int) -> tuple[float | None, float | None]:
+    if after is None or before is None:
+        return None, None
+    counts = (after.in_msgs - before.in_msgs, after.out_msgs - before.out_msgs)
+    to_server, from_server = (round(_each(count, pods), 3) for count in counts)
+    return to_server, from_server
 
 
 def _each(amount: float, pods: int) -> float:
