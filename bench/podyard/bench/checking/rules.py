@@ -30,7 +30,7 @@ UNREAD_OF_TERMS: Final = ("matchLabelKeys", "mismatchLabelKeys")
 
 def overload(node: Document, taken: Counter[str]) -> dict[str, tuple[int, int]]:
     """Of what a node would give more than it has: taken, there."""
-    room = node["status"]["allocatable"]
+    room = mapping(node, "status", "allocatable")
     has = {name: quantity.milli(text) if name == "cpu" else quantity.value(text) for name, text in room.items()}
     return {name: (amount, has.get(name, 0)) for name, amount in taken.items() if amount > has.get(name, 0)}
 
