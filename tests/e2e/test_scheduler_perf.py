@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from podyard.cli.__main__ import main
 
 CASES = """
@@ -50,11 +52,13 @@ FILES = {
 }
 
 
-def test_every_opcode_is_done_and_measured(tmp_path: Path, capsys):
+@pytest.mark.parametrize("stack", ["headline", "api"])
+def test_every_opcode_is_done_measured_and_judged(stack: str, tmp_path: Path, capsys):
     (tmp_path / "config.yaml").write_text(CASES)
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
     words = ["bench", "scheduler-perf", str(tmp_path / "config.yaml"), "--case", "Everything/tiny", "-o", "json"]
+    words += ["--services", stack, "--tracing", "1"]
     code = main([*words, "--save", str(tmp_path / "kept"), "--sync-always"])
     captured = capsys.readouterr()
     assert code == 0, captured.err
@@ -64,8 +68,13 @@ def test_every_opcode_is_done_and_measured(tmp_path: Path, capsys):
     assert late["pods_bound"] == 3
     assert late["churn"]["rounds"] >= 2
     assert late["reaction"]["count"] >= 1
-    assert late["cpu_us_per_pod_by_process"].keys() == {"queue", "scheduler", "binder", "nats-server", "client"}
+    services = {"queue", "scheduler", "binder", *({"api"} if stack == "api" else ())}
+    assert late["cpu_us_per_pod_by_process"].keys() == {*services, "nats-server", "client"}
     assert late["pss_mib"] > 0
     assert late["attempt"]["count"] >= 3
     assert (late["synchronous"], late["checked"]) == (True, "")
+    assert late["streams"]["violations"] == []
+    assert late["streams"]["judged"] >= 3
+    assert late["streams"]["bound"] == late["streams"]["judged"] + sum(late["streams"]["unjudged"].values())
+    assert late["spans_sent_per_pod"] > 0
     assert len(list((tmp_path / "kept").iterdir())) == 2

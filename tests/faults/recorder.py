@@ -11,11 +11,12 @@ from typing import Any
 
 import anyio
 
+from podyard.bench.checking.checker import Checker, Read
 from podyard.bus import Delivery, WatchSpec, _heads
 from podyard.proto import headers, streams, subjects
 from podyard.proto.placement import Binding, Tombstone
 from tests.memory_nats.stream import Stored
-from tests.simulation.checker import Checker, Read
+from tests.support.read import read
 
 KEPT_LINES = 400
 SPEC = WatchSpec(
@@ -134,27 +135,27 @@ class Recorder:
             self.checker.violations.append(f"{where} follows @{text} and overwrites @{last}")
 
     def _judge(self) -> None:
-        batch, self._batch = [Read(message) for message in self._batch], []
+        batch, self._batch = [read(message) for message in self._batch], []
         before = len(self.checker.violations)
         self.checker.stored(batch)
-        for read in batch:
-            self._taken[read.message.sequence] = (read.message.subject, read.message.payload)
-            self._fold(read)
-            self.lines.append(_line(read))
+        for one in batch:
+            self._taken[one.sequence] = (one.subject, one.payload)
+            self._fold(one)
+            self.lines.append(_line(one))
         self.lines += (f"VIOLATION {text}" for text in self.checker.violations[before:])
 
-    def _fold(self, read: Read) -> None:
-        subject = read.message.subject
-        if read.placement is not None:
-            self.placed[read.placement.uid] = read.placement
+    def _fold(self, one: Read) -> None:
+        subject = one.subject
+        if one.placement is not None:
+            self.placed[one.placement.uid] = one.placement
         elif subject.startswith("cluster.") and subject.count(".") == 3:
             resource, _, name = subjects.parse_object(subject)
-            if read.document is None:
+            if one.document is None:
                 self.objects.pop((resource, name), None)
                 return
-            self.objects[resource, name] = read.document
+            self.objects[resource, name] = one.document
             if resource == subjects.PODS:
-                self.stored_at.setdefault(read.document["metadata"]["uid"], read.message.sequence)
+                self.stored_at.setdefault(one.document["metadata"]["uid"], one.sequence)
 
     # ---- the watch
 
@@ -185,14 +186,14 @@ class Recorder:
         self._changed = anyio.Event()
 
 
-def _line(read: Read) -> str:
-    message, words = read.message, ""
-    if read.record is not None:
-        bound = ", ".join(f"{one.name} to {one.node}" for one in read.record.bindings)
-        released = ", ".join(f"{one.name} ({one.reason})" for one in read.record.releases)
-        words = f"epoch {read.record.epoch} position {read.record.position} binds [{bound}] releases [{released}]"
-    elif read.fence is not None:
-        words = f"epoch {read.fence.epoch} n {read.fence.n} {read.fence.holder}"
-    elif read.placement is not None:
-        words = f"{type(read.placement).__name__} {read.placement.node}"
-    return f"@{message.sequence} {message.subject} {words}".rstrip()
+def _line(one: Read) -> str:
+    words = ""
+    if one.record is not None:
+        bound = ", ".join(f"{pod.name} to {pod.node}" for pod in one.record.bindings)
+        released = ", ".join(f"{pod.name} ({pod.reason})" for pod in one.record.releases)
+        words = f"epoch {one.record.epoch} position {one.record.position} binds [{bound}] releases [{released}]"
+    elif one.fence is not None:
+        words = f"epoch {one.fence.epoch} n {one.fence.n} {one.fence.holder}"
+    elif one.placement is not None:
+        words = f"{type(one.placement).__name__} {one.placement.node}"
+    return f"@{one.sequence} {one.subject} {words}".rstrip()

@@ -15,11 +15,11 @@ from podyard.proto.facts import NodeStatusFact
 from podyard.workloads.term import Term as WorkloadsTerm
 from tests.memory_nats import MemoryServer
 from tests.memory_nats.stream import Stored, Stream
-from tests.simulation.checker import Read
 from tests.simulation.node_rules import TOLERATED_S, NodeChecker, Playing, node_of
 from tests.simulation.process import Process
 from tests.simulation.simulation import LOOK_EVERY_S, Plan, Simulation, Verdict
 from tests.support import objects, stored
+from tests.support.read import read
 
 NODES = 12
 ZONES = 3
@@ -142,10 +142,10 @@ class NodeLifeSimulation(Simulation):
         if stream.name != streams.CLUSTER.name:
             return
         for message in stored:
-            read = Read(message)
-            if read.placement is not None:
-                self.judge.placed[read.placement.uid] = read.placement
-            self._note(message, read.document)
+            found = read(message)
+            if found.placement is not None:
+                self.judge.placed[found.placement.uid] = found.placement
+            self._note(message, found.document)
         self._tell_violations()
 
     def _note(self, message: Stored, document: Document | None) -> None:

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from podyard.bench.checking.history import CLAIMS, CLASSES, CSI_NODES, NODES, PODS, VOLUMES
 from podyard.proto.placement import Binding, Tombstone
-from tests.simulation.history import CLAIMS, CLASSES, CSI_NODES, NODES, PODS, VOLUMES
 
 Document = dict[str, Any]
 

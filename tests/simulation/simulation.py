@@ -9,18 +9,19 @@ from typing import Any
 import msgspec
 import structlog
 
+from podyard.bench.checking.checker import Checker
 from podyard.bus.bootstrap import config_of
 from podyard.proto import codec, streams, subjects
 from podyard.proto.queue_api import QueueListReply, QueueListRequest
 from tests.memory_nats import MemoryServer
 from tests.memory_nats.stream import Stored, Stream
 from tests.simulation import ending, frozen
-from tests.simulation.checker import Checker, Read
 from tests.simulation.clock import Clock, ServerTimers
 from tests.simulation.faults import FAULTS, Faults
 from tests.simulation.process import Process
 from tests.simulation.world import ARRIVING_S, NODES, PODS, World
 from tests.support import verified_skips
+from tests.support.read import read
 
 PLACES = (
     ("queue", "queue-a"),
@@ -136,15 +137,15 @@ class Simulation:
     def _stored(self, stream: Stream, stored: list[Stored]) -> None:
         if stream.name != streams.CLUSTER.name:
             return
-        reads = [Read(message) for message in stored]
+        reads = [read(message) for message in stored]
         for message in stored:
             self._history.append(f"{self.clock.elapsed:10.4f} @{message.sequence} {message.subject}")
             self._hash.update(message.payload)
         self.checker.stored(reads)
         if self.checker.violations and self._first_wrong is None:
             self._first_wrong = len(self._history)
-        for read in reads:
-            self.world.stored(read.message, read.document, read.placement)
+        for message, one in zip(stored, reads, strict=True):
+            self.world.stored(message, one.document, one.placement)
 
     def _listen_to_logs(self) -> None:
         """Errors of services are violations: a core's table that is not the sum of its bindings says so in

@@ -8,8 +8,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from podyard.bench.checking.history import CLAIMS, CLASSES, CSI_NODES, PODS, VOLUMES
 from tests.simulation.clock import Clock
-from tests.simulation.history import CLAIMS, CLASSES, CSI_NODES, PODS, VOLUMES
 
 Document = dict[str, Any]
 

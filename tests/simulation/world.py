@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from podyard.bench.checking.history import CLAIMS, VOLUMES
 from podyard.proto import codec, headers, streams, subjects
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.placement import Binding, Tombstone
@@ -14,7 +15,6 @@ from tests.memory_nats import MemoryServer
 from tests.memory_nats.stream import Refusal, Stored
 from tests.simulation import pods, restoring
 from tests.simulation.clock import Clock
-from tests.simulation.history import CLAIMS, VOLUMES
 from tests.simulation.storage import Storage
 from tests.support import objects, stored
 

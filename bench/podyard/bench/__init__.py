@@ -2,10 +2,12 @@
 
 Duty: play a load through the public doors, count what was durably done, and say what it cost; or time one
 core in this process. Never in here: a figure that is not measured in the run that prints it. Nothing of the
-product imports this package but `podyard bench`, which finds it by its name; tests share its `programs`.
+product imports this package but `podyard bench`, which finds it by its name; tests share `programs` and
+`checking`.
 
 - `load`     pods and nodes to create, and creating them at the pace of the api
 - `meters`   CPU seconds of processes, messages through the NATS server
+- `collector`  takes spans and keeps none, in a process of its own
 - `commits`  follows the commit records until all pods are bound
 - `versions` objects as the benches store them, without an api
 - `basic`    plain pods on plain nodes
@@ -26,6 +28,7 @@ product imports this package but `podyard bench`, which finds it by its name; te
 - `growth`   what processes take in memory while `churn` plays changes
 - `performance`, `history`, `keeping`  one entry of all these, the file of all entries, and adding one
 - `comparing`  what a change between two entries is worth
+- `checking`   the checker: what is wrong with a history of CLUSTER
 - `scheduler_perf/`  kube-scheduler's own benchmark files
 - `compare`    kube-scheduler's own benchmark, with kube-scheduler and with Podyard in turn
 - `programs`   programs of others, built once each and kept

@@ -2,6 +2,7 @@
 
 import os
 import urllib.request
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
@@ -54,8 +55,22 @@ def pss_mib(pids: Mapping[str, int]) -> dict[str, float]:
 
 
 def processes(lab: "Lab") -> dict[str, int]:
-    """Processes that a benchmark accounts for, by name: the services, the NATS server and the benchmark."""
-    return {child.service: child.pid for child in lab.children} | {SERVER: lab.server.pid, CLIENT: os.getpid()}
+    """Processes that a benchmark accounts for, by name: the services (of several of one, the instances), the
+    NATS server and the benchmark."""
+    return named({child.instance: child.pid for child in lab.children}) | {SERVER: lab.server.pid} | itself()
+
+
+def named(pids: Mapping[str, int]) -> dict[str, int]:
+    """Processes of instances, as `binder-1`, by what they are called here: by their service, if it has no
+    other."""
+    services = {instance: instance.rpartition("-")[0] for instance in pids}
+    number = Counter(services.values())
+    return {services[name] if number[services[name]] == 1 else name: pid for name, pid in pids.items()}
+
+
+def itself() -> dict[str, int]:
+    """The benchmark's own process."""
+    return {CLIENT: os.getpid()}
 
 
 def difference(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:

@@ -350,6 +350,19 @@ def test_the_table_fits_a_terminal() -> None:
     assert "load before the runs 0.1 to 0.3; others kept 0.02 to 0.02 cores busy" in told
 
 
+STREAMS = {"violations": [], "violated": 0, "commits": 9, "bound": 900, "released": 1, "judged": 880, "unjudged": {}}
+
+
+def test_what_the_checker_says_of_all_runs_is_told() -> None:
+    theirs = run(BASIC, 1, REFERENCE, figures(200.0))
+    ours = [run(BASIC, pair, PODYARD, figures(2000.0)) for pair in (1, 2)]
+    assert shown.checked([theirs, *ours]) == []
+    ours = [msgspec.structs.replace(one, said={"streams": STREAMS}) for one in ours]
+    assert shown.checked([theirs, *ours]) == ["the checker judged 1,760 of 1,800 bindings of 2 runs: no fault"]
+    bad = msgspec.structs.replace(ours[0], said={"streams": {**STREAMS, "violated": 2}})
+    assert shown.checked([bad]) == ["the checker judged 880 of 900 bindings of 1 runs: 2 faults"]
+
+
 def test_a_machine_that_was_not_idle_is_told() -> None:
     quiet = [run(BASIC, 1, REFERENCE, figures(200.0))]
     assert not any("not idle" in line or "host" in line for line in shown.made_on(quiet))
@@ -480,6 +493,10 @@ def test_podyards_result_is_read() -> None:
     assert notes == [
         "the measured part lasted less than 5 s",
         "of what was left: a gap",
+    ]
+    streams = {**STREAMS, "violations": ["commit 2 binds p"], "violated": 1}
+    assert podyard_run.read(msgspec.json.encode({**SAID, "streams": streams})).notes == [
+        "the checker found 1 faults: commit 2 binds p"
     ]
 
 

@@ -145,6 +145,7 @@ def test_a_case_that_measures_nothing_is_refused():
     [
         ("{SchedulerQueueingHints: false}", "locks it to true"),
         ("{DRAExtendedResource: true}", "devices"),
+        ("{DRADeviceTaints: true}", "cannot allocate devices"),
         ("{Nonsense: true}", "Nonsense is not known"),
     ],
 )
@@ -159,6 +160,12 @@ def test_gates_that_change_nothing_here_are_told():
     assert gates.of_no_effect({"SchedulerAsyncPreemption": False}, {"DRAExtendedResource": False}) == [
         "SchedulerAsyncPreemption"
     ]
+
+
+def test_a_gate_for_what_is_always_done_changes_nothing_and_off_it_is_told():
+    assert gates.refusal({"NodeDeclaredFeatures": True}) == gates.refusal({"NodeDeclaredFeatures": False}) == ""
+    assert gates.of_no_effect({"NodeDeclaredFeatures": True}) == []
+    assert gates.of_no_effect({"NodeDeclaredFeatures": False}) == ["NodeDeclaredFeatures"]
 
 
 def test_a_workload_overrides_the_gates_of_its_case():

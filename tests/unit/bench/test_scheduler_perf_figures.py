@@ -15,7 +15,7 @@ from podyard.bench.scheduler_perf import figures, histograms, kept, result
 from podyard.bench.scheduler_perf.executing import Measured
 from podyard.bench.scheduler_perf.figures import Bound
 from podyard.bench.scheduler_perf.measuring import Reading
-from podyard.bench.scheduler_perf.result import Result, Setting
+from podyard.bench.scheduler_perf.result import Result, Setting, Streams
 from podyard.cli.errors import InputError
 from podyard.cli.render import plain
 
@@ -97,7 +97,10 @@ def reading(cpu: float, stored: int, told: histograms.Look, created: int, rounds
     return Reading(used, ServerCounts(stored, 2 * stored), stored, told, 0, 0, created, 0, rounds)
 
 
-def example(*, churns: bool = True, checked: str = "") -> Result:
+GOOD = Streams(violations=(), violated=0, commits=3, bound=10_000, released=0, judged=9_990, unjudged={"gone": 10})
+
+
+def example(*, churns: bool = True, checked: str = "", streams: Streams = GOOD, tracing: float = 0.01) -> Result:
     measured = Measured(
         bound=bound((100.5, 1000), (101.5, 3000), (106.0, 6000)),
         started=100.0,
@@ -112,10 +115,12 @@ def example(*, churns: bool = True, checked: str = "") -> Result:
         stack="headline",
         services=("scheduler-1",),
         synchronous=True,
+        tracing=tracing,
         churns=churns,
         equal_churn=0.0,
         gates_without_effect=(),
         checked=checked,
+        streams=streams,
         load_before=0.25,
         at=1_700_000_000.0,
         machine=Machine(cores=2, cpu="c", python="3.11", nats_server="2.15"),
@@ -147,6 +152,21 @@ def test_a_result_can_be_read_at_eighty_columns():
         assert told in text
 
 
+def test_what_the_checker_says_is_shown_and_makes_a_result_wrong():
+    def shown(found: Result) -> str:
+        out = io.StringIO()
+        Console(file=out, width=80).print(scheduler_perf.report(found))
+        return out.getvalue()
+
+    good = example()
+    assert not good.wrong
+    assert "judged 9,990 of 10,000 bindings by every rule: no fault" in shown(good)
+    assert "not 10: gone" in shown(good)
+    bad = example(streams=msgspec.structs.replace(GOOD, violations=("commit 2 binds p",), violated=1))
+    assert bad.wrong
+    assert "commit 2 binds p" in shown(bad)
+
+
 def test_results_are_kept_read_and_compared(tmp_path: Path):
     found = example()
     text = plain.dump(found, "json")
@@ -156,8 +176,9 @@ def test_results_are_kept_read_and_compared(tmp_path: Path):
     (tmp_path / "both.json").write_text(plain.dump([found, found], "json"))
     assert kept.read(tmp_path / "both.json") == [found, found]
     out = io.StringIO()
-    Console(file=out, width=80).print(scheduler_perf.comparison([("one", found), ("two", found)]))
-    assert "one: headline, fsync" in out.getvalue()
+    Console(file=out, width=80).print(scheduler_perf.comparison([("one", found), ("b", example(tracing=1.0))]))
+    assert "one: headline, fsync " in out.getvalue()
+    assert "b: headline, fsync, 100%" in out.getvalue()
     assert f"{found.pods_per_second_average:,.1f}" in out.getvalue()
 
 

@@ -145,7 +145,7 @@ def test_promises_hold_whatever_happens(steps: list[str], seed: int):
 
 
 def check_history(stage: Stage) -> None:
-    """Fold the commit records, as `tests/simulation/checker.py` does, in short."""
+    """Fold the commit records, as `bench/podyard/bench/checking/checker.py` does, in short."""
     bound_ever: set[str] = set()
     on_node: dict[str, dict[str, int]] = {}
     for record in stage.stream.commits:

@@ -1,6 +1,7 @@
 """`podyard bench scheduler-perf`: kube-scheduler's own benchmark files, run as they are."""
 
 import sys
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,6 +13,10 @@ from podyard.cli.options import JsonOutputOption
 if TYPE_CHECKING:
     from podyard.bench.scheduler_perf.config import Case, Step, Workload
     from podyard.bench.scheduler_perf.result import Result
+    from podyard.bench.scheduler_perf.stacks import There
+
+STARTED_WITH = ("headline", "1", False, 0.01, "")
+"""Options of a stack that is started, as they are unless somebody says them."""
 
 
 def scheduler_perf(
@@ -20,12 +25,16 @@ def scheduler_perf(
     *,
     case: Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)] = (),
     list_cases: Annotated[bool, Parameter(name="--list", negative=())] = False,
-    services: Literal["headline", "all"] = "headline",
+    services: Literal["headline", "api", "all"] = "headline",
+    schedulers: str = "1",
     sync_always: Annotated[bool, Parameter(negative=())] = False,
     equal_churn: float = 0.0,
+    tracing: float = 0.01,
     check: Annotated[bool, Parameter(negative="--no-check")] = True,
     save: Annotated[str, Parameter(show_default=False)] = "",
     data: Annotated[str, Parameter(show_default=False)] = "",
+    plot: Annotated[str, Parameter(show_default=False)] = "",
+    running: Annotated[str, Parameter(show_default=False)] = "",
     output: JsonOutputOption = "text",
 ) -> int:
     """kube-scheduler's own benchmarks: the files of test/integration/scheduler_perf, as they are.
@@ -42,25 +51,36 @@ def scheduler_perf(
     :param file: The file with the cases; those that it names are found relative to it.
     :param case: NAME/WORKLOAD; may be repeated.
     :param list_cases: Show what there is, and what cannot be run.
-    :param services: `headline`: queue, scheduler and binder. `all`: the others too, whose virtual nodes run
-        the pods.
+    :param services: `headline`: queue, scheduler and binder. `api`: the api too, by which the benchmark then
+        writes. `all`: the others too, whose virtual nodes run the pods.
+    :param schedulers: How many pull from the queue. Several numbers with commas, such as 1,2,4, run each case
+        with each, and show them beside each other.
     :param sync_always: The NATS server calls fsync before it acknowledges, as etcd does.
     :param equal_churn: Pods a second of another run: churn goes on as often for each pod as it did there. 0:
         by the clock.
-    :param check: Judge what was left: every waiting pod against every node, and whether one holds too much.
+    :param tracing: Share of the traces that services send to a collector, which keeps none; 0: no tracing.
+    :param check: Judge what was left, every waiting pod against every node, and every binding that is stored.
     :param save: Directory that gets a file with the result of each case.
     :param data: Directory that keeps the last case's logs and streams; default: a temporary one.
+    :param running: Name of a lab that runs here and holds no nodes and no pods: what is to be run is run there,
+        by its api if it has one. It keeps the objects. What a stack is started with is not for it: --services,
+        --schedulers, --sync-always, --tracing, --data.
+    :param plot: Draw pods a second by the number of schedulers into this file, .svg or .png.
     """
+    from msgspec.structs import replace
+
+    from podyard.bench import pictures
     from podyard.bench.render import progress
     from podyard.bench.render import scheduler_perf as shown
     from podyard.bench.scheduler_perf import config
-    from podyard.bench.scheduler_perf.running import Options, Run
+    from podyard.bench.scheduler_perf.running import Run
+    from podyard.bench.scheduler_perf.stacks import Options
     from podyard.cli.errors import InputError
     from podyard.cli.render import console, plain
 
     cases = config.read(Path(file))
     if list_cases:
-        why_not = _why_not(cases)
+        why_not = _why_not(cases, Path(file).parent, services)
         if output == "json":
             names = [f"{one.name}/{workload.name}" for one in cases for workload in one.workloads]
             print(plain.dump([{"case": name, "refused": why_not.get(name, "")} for name in names], "json"), end="")
@@ -71,15 +91,34 @@ def scheduler_perf(
         raise InputError("which case? --case NAME/WORKLOAD", "--list shows what there is")
     if equal_churn < 0:
         raise InputError("--equal-churn must be above 0: the pods a second of the run that is to be equalled")
+    pictures.check(plot)
+    numbers = _numbers(schedulers)
+    if plot and len(numbers) < 2:
+        raise InputError("--plot draws a curve over several numbers of schedulers", "e.g. --schedulers 1,2,4")
+    if running and (len(case) > 1 or (services, schedulers, sync_always, tracing, data) != STARTED_WITH):
+        raise InputError(
+            f"--running {running} runs one case, and goes without --services, --schedulers, --sync-always, --tracing "
+            "and --data: the lab is as it is"
+        )
+    there = _running(running) if running else None
+    if there is not None:
+        services = "api" if there.by_api else "headline"
+    if not 0 <= tracing <= 1:
+        raise InputError(f"--tracing {tracing:g}: must be from 0 to 1", "1 is every trace, 0.01 one of a hundred")
     chosen = [config.chosen(cases, name) for name in case]
-    plans = [_plan(one, workload) for one, workload in chosen]
+    plans = [_plan(one, workload, Path(file).parent, services) for one, workload in chosen]
     if save:
         _made(Path(save))
     results: list[Result] = []
-    options = Options(stack=services, synchronous=sync_always, equal_churn=equal_churn, check=check, data=data)
-    for (one, workload), steps in zip(chosen, plans, strict=True):
-        with progress.bar(f"{one.name}/{workload.name}") as bar:
-            run = Run(Path(file).parent, one, workload, steps, options, bar.show)
+    options = Options(
+        stack=services, synchronous=sync_always, equal_churn=equal_churn, tracing=tracing, check=check, data=data
+    )
+    every = [(one, workload, steps) for (one, workload), steps in zip(chosen, plans, strict=True)]
+    for (one, workload, steps), number in product(every, numbers):
+        with progress.bar(f"{one.name}/{workload.name}{f', {number} schedulers' if number > 1 else ''}") as bar:
+            run = Run(
+                Path(file).parent, one, workload, steps, replace(options, schedulers=number), bar.show, running=there
+            )
             found = measuring.run(run.measured)
         results += found
         for result in found:
@@ -88,9 +127,17 @@ def scheduler_perf(
             if output == "text":
                 console.console().print(shown.report(result))
                 console.console().print()
+    if len(numbers) > 1 and output == "text":
+        console.console().print(shown.by_schedulers(results))
+    if plot:
+        with pictures.drawing(Path(plot)):
+            from podyard.bench.render import scheduler_perf_curve
+
+            scheduler_perf_curve.draw(results, Path(plot))
+        print(f"{plot}: {len(results)} results", file=sys.stderr)
     if output == "json":
         print(plain.dump(results[0] if len(results) == 1 else results, "json"), end="")
-    return 1 if any(result.checked and not result.checked.startswith("(") for result in results) else 0
+    return 1 if any(result.wrong for result in results) else 0
 
 
 def compare_results(
@@ -131,24 +178,67 @@ def compare_results(
     return 0
 
 
-def _why_not(cases: "tuple[Case, ...]") -> dict[str, str]:
+def _why_not(cases: "tuple[Case, ...]", directory: Path, services: str) -> dict[str, str]:
     from podyard.cli.errors import InputError
 
     found: dict[str, str] = {}
     for one in cases:
         for workload in one.workloads:
             try:
-                _plan(one, workload)
+                _plan(one, workload, directory, services)
             except InputError as error:
                 name = f"{one.name}/{workload.name}"
                 found[name] = error.message.removeprefix(f"{name}: ")
     return found
 
 
-def _plan(one: "Case", workload: "Workload") -> "list[Step]":
-    from podyard.bench.scheduler_perf import planning
+def _plan(one: "Case", workload: "Workload", directory: Path, services: str) -> "list[Step]":
+    """Its steps, each of which can be done.
 
-    return planning.plan(one, workload)
+    :raises InputError: it cannot be run; says why
+    """
+    from podyard.bench.scheduler_perf import planning, rehearsing
+    from podyard.bench.scheduler_perf.documents import Files
+    from podyard.cli.errors import InputError
+
+    steps = planning.plan(one, workload)
+    try:
+        rehearsing.rehearse(one, steps, Files(directory), by_api=services != "headline")
+    except InputError as error:
+        raise InputError(f"{one.name}/{workload.name}: {error.message}", error.advice) from error
+    return steps
+
+
+def _running(name: str) -> "There":
+    """The lab that runs under a name.
+
+    :raises CliError: there is none, or a service of it is down
+    """
+    import os
+
+    from podyard.bench.scheduler_perf import stacks
+    from podyard.cli import session
+    from podyard.cli.errors import InputError
+
+    lab = session.lab(name, os.environ)
+    if lab is None:
+        raise InputError(f"--running {name}: no lab of this name runs here", "podyard labs lists them")
+    return stacks.running(lab, session.settings(name, os.environ))
+
+
+def _numbers(text: str) -> list[int]:
+    """Of schedulers.
+
+    :raises InputError: they are no numbers that make sense
+    """
+    from podyard.cli.errors import InputError
+    from podyard.cli.lab.plan import MOST
+
+    words = [word.strip() for word in text.split(",")]
+    numbers = [int(word) for word in words if word.isdecimal() and 1 <= int(word) <= MOST]
+    if len(numbers) != len(words) or len(set(numbers)) != len(numbers):
+        raise InputError(f"--schedulers {text}: numbers from 1 to {MOST}, each once", "for example 1,2,4,8,16")
+    return numbers
 
 
 def _made(directory: Path) -> None:

@@ -14,6 +14,7 @@ from podyard.bench.compare.outcome import Outcome, RunError
 from podyard.bench.compare.rows import Row
 from podyard.bench.compare.sides import Side
 from podyard.bench.scheduler_perf.figures import Times
+from podyard.bench.scheduler_perf.result import Streams
 
 LIMIT_S: Final = 1800.0
 """Seconds that a run may take."""
@@ -35,6 +36,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     attempt: Times | None
     reaction: Times | None
     checked: str
+    streams: Streams | None = None
 
 
 def run(configuration: Path, row: Row, side: Side, log: Path, *, reference_rate: float | None) -> Outcome:
@@ -95,6 +97,8 @@ def read(written: bytes) -> Outcome:
     notes = figures.notes()
     if said.checked:
         notes.append(f"of what was left: {said.checked}")
+    if said.streams is not None and said.streams.violated:
+        notes.append(f"the checker found {said.streams.violated} faults: {said.streams.violations[0]}")
     return Outcome(figures, {}, notes, whole)
 
 

@@ -18,8 +18,10 @@ class Side(NamedTuple):
 REFERENCE: Final = Side("reference", "kube-scheduler", ())
 PODYARD: Final = Side("podyard", "Podyard", ())
 SYNCED: Final = Side("podyard-synced", "Podyard, nats-server with sync_interval: always", ("--sync-always",))
+API: Final = Side("podyard-api", "Podyard, pods created by its api", ("--services", "api"))
 WHOLE: Final = Side("podyard-all", "Podyard, all services, with virtual nodes", ("--services", "all"))
-SIDES: Final = (REFERENCE, PODYARD, SYNCED, WHOLE)
+TRACED: Final = Side("podyard-traced", "Podyard, every trace kept", ("--tracing", "1"))
+SIDES: Final = (REFERENCE, PODYARD, SYNCED, API, WHOLE, TRACED)
 
 
 class UnknownSideError(ValueError):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -93,6 +93,22 @@ def summarise(row: Row, runs: Sequence[Run]) -> Summary:
         against=against,
         notes=notes,
     )
+
+
+class Judged(NamedTuple):
+    """What the checker says of all runs that it was asked of."""
+
+    runs: int
+    bound: int
+    judged: int
+    """Bindings that were judged by every rule."""
+    violated: int
+
+
+def judged(runs: Sequence[Run]) -> Judged:
+    """Of Podyard's runs."""
+    found = [run.said["streams"] for run in runs if run.said.get("streams")]
+    return Judged(len(found), *(sum(one[name] for one in found) for name in ("bound", "judged", "violated")))
 
 
 def _pods_differ(sides: Mapping[str, Medians]) -> list[str]:

@@ -40,7 +40,16 @@ def legend(rows: Sequence[Summary], runs: Sequence[Run]) -> list[str]:
         lines.append("w: pods by time from first create to last binding; under 5 s, too few samples")
     if any(row.of_cpu for row in rows):
         lines.append("c: the file paces the pods: ratio and goal are of CPU a pod")
-    return [*lines, *made_on(runs)]
+    return [*lines, *checked(runs), *made_on(runs)]
+
+
+def checked(runs: Sequence[Run]) -> list[str]:
+    """What the checker says of Podyard's runs."""
+    found = summary.judged(runs)
+    if not found.runs:
+        return []
+    faults = f"{found.violated:,} faults" if found.violated else "no fault"
+    return [f"the checker judged {found.judged:,} of {found.bound:,} bindings of {found.runs} runs: {faults}"]
 
 
 def made_on(runs: Sequence[Run]) -> list[str]:

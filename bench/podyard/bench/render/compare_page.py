@@ -10,7 +10,7 @@ from podyard.bench.compare.figures import Run
 from podyard.bench.compare.rows import MEMORY_GOAL, TIME_GOAL
 from podyard.bench.compare.sides import PODYARD, REFERENCE, SIDES
 from podyard.bench.compare.summary import Summary
-from podyard.bench.render.compare import UNKNOWN, cpu, made_on, rate
+from podyard.bench.render.compare import UNKNOWN, checked, cpu, made_on, rate
 
 WIDEST: Final = 110
 HEAD: Final = (
@@ -38,13 +38,15 @@ The goals, for `basic`: {MEMORY_GOAL:g} of the reference's memory, and a tenth o
 and at 99 %. What reaches its goal is bold."""
 NOT_COMPARED: Final = (
     """The reference's client creates pods by an HTTP API with TLS, admission and validation. Podyard's client
-    writes admitted pods into the stream, as its api does, without asking it. The rows `all` have all services
-    beside, the api among them, and virtual nodes that run the pods.""",
+    writes admitted pods into the stream, as its api does, without asking it. In the rows `api` it asks the api,
+    over NATS without TLS, which admits and writes them; in the rows `all` there are all services besides, and
+    virtual nodes that run the pods.""",
     """etcd calls fsync before it acknowledges. nats-server by default does not: it writes to the file system, and
     syncs every two minutes. The rows `synced` are with `sync_interval: always`.""",
     """Where other objects change by the clock, Podyard's interval is shorter by as much as the reference is
     slower, so that as many changes come for each pod.""",
-    "The reference keeps no record of its decisions; Podyard's records and metrics are on.",
+    """The reference keeps no record of its decisions, and sends no traces; Podyard's records and metrics are on,
+    and one of a hundred traces is sent to a collector. In the rows `traced` every one is.""",
     """Memory is Go's heap in use on the one side (the process, without etcd), on the other the PSS of all
     processes and the NATS server, without the client.""",
 )
@@ -60,6 +62,7 @@ def page(rows: Sequence[Summary], runs: Sequence[Run], picture: Path | None) -> 
     parts += ["## Pods a second, and CPU", _table(rows)]
     notes = [_filled(f"`{row.row}`: {note}.", "- ") for row in rows for note in row.notes]
     parts += ["\n".join(notes)] if notes else []
+    parts += [_filled(f"{line[0].upper()}{line[1:]}.") for line in checked(runs)]
     if _costs(rows):
         parts += ["## Memory, and how long an attempt takes", _filled(COSTS), _costs(rows)]
     if _reactions(rows):

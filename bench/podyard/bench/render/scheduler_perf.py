@@ -1,15 +1,20 @@
 """A run of the reference's benchmark, and several of them beside each other, as tables."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from podyard.bench.collector import USUAL
 from podyard.bench.scheduler_perf.config import Case
 from podyard.bench.scheduler_perf.figures import Times
-from podyard.bench.scheduler_perf.result import Result
+from podyard.bench.scheduler_perf.result import Result, Streams
 from podyard.cli.render import tables
+
+SHOWN: Final = 3
+"""Faults; `-o json` has more."""
 
 
 def report(result: Result) -> RenderableType:
@@ -26,7 +31,9 @@ def report(result: Result) -> RenderableType:
         parts.append(Text("It lasted less than 5 s: its average is not to be compared. Ask for more pods.", "yellow"))
     if result.checked:
         parts.append(Text(f"Check: {result.checked}", "bold red"))
-    parts += [_costs(result), Text(_messages(result))]
+    if result.streams is not None:
+        parts += _judged(result.streams)
+    parts += [_costs(result), Text(_messages(result)), *_full(result)]
     if result.churn is not None:
         churn = result.churn
         parts.append(
@@ -39,6 +46,18 @@ def report(result: Result) -> RenderableType:
     return Group(*parts)
 
 
+def _judged(found: Streams) -> list[RenderableType]:
+    """What the checker says."""
+    parts: list[RenderableType] = [
+        Text(f"The checker found {found.violated:,} faults:", "bold red")
+        if found.violated
+        else Text(f"The checker judged {found.judged:,} of {found.bound:,} bindings by every rule: no fault.")
+    ]
+    parts += [Text(f"  {text}", "red") for text in found.violations[:SHOWN]]
+    parts += [Text(f"  not {count:,}: {reason}", "dim") for reason, count in found.unjudged.items()]
+    return parts
+
+
 def _costs(result: Result) -> Table:
     table = tables.figures("PROCESS", "CPU s", "µs/pod", "PSS MiB")
     for name, seconds in sorted(result.cpu_seconds.items(), key=lambda item: -item[1]):
@@ -49,12 +68,52 @@ def _costs(result: Result) -> Table:
     return table
 
 
+def _full(result: Result) -> list[RenderableType]:
+    """Which service is full at which rate."""
+    if not result.full:
+        return []
+    rows = [
+        (one.process, f"{one.instances}", f"{one.cpu_us_per_pod:.0f}", f"{one.pods_per_second:,.0f}", one.more_by)
+        for one in result.full
+    ]
+    table = tables.table(("FULL FIRST", "NUMBER", "µs/pod", "PODS/S", "MORE BY"), rows)
+    cores = f"The {result.machine.cores} cores of this machine are full at {result.machine_full:,.0f} pods/s."
+    return [table, Text(cores)]
+
+
+def by_schedulers(results: Sequence[Result]) -> RenderableType:
+    """The same case with several numbers of schedulers."""
+    table = tables.figures("CASE", "SCHEDULERS", "PODS/S", "µs/pod", "CONFLICTS", "FULL FIRST")
+    for one in results:
+        first = one.full[0] if one.full else None
+        table.add_row(
+            one.case,
+            f"{one.schedulers}",
+            f"{one.rate:,.0f}",
+            f"{one.cpu_us_per_pod:,.0f}",
+            f"{one.conflicts / one.pods_bound:.1%}" if one.pods_bound else "-",
+            f"{first.process}, {first.pods_per_second:,.0f}" if first else "-",
+        )
+    return table
+
+
 def _messages(result: Result) -> str:
     return (
         f"* without the client. Messages per pod: {result.messages_stored_per_pod:.2f} stored,\n"
-        f"{result.messages_to_server_per_pod:.2f} to the server, {result.messages_from_server_per_pod:.2f} from it; "
-        f"{result.commits} commits, {result.conflicts} conflicts, {result.released} pods ended"
+        f"{_known(result.messages_to_server_per_pod)} to the server, "
+        f"{_known(result.messages_from_server_per_pod)} from it; "
+        f"{result.commits} commits, {result.conflicts} conflicts, {result.released} pods ended.\n"
+        f"Traces: {_share(result.tracing)} kept, {result.spans_sent_per_pod:.2f} spans per pod sent, "
+        f"{result.spans_lost_per_pod:.2f} lost"
     )
+
+
+def _share(value: float | None) -> str:
+    return "?" if value is None else f"{value:.0%}"
+
+
+def _known(value: float | None) -> str:
+    return "?" if value is None else f"{value:.2f}"
 
 
 def _times(result: Result) -> Table:
@@ -91,7 +150,7 @@ def comparison(results: Sequence[tuple[str, Result]]) -> RenderableType:
     for name, result in sorted(results, key=lambda item: (item[1].case, item[1].at)):
         average = result.pods_per_second_average
         table.add_row(
-            f"{result.case}\n  {name}: {result.stack}{', fsync' if result.synchronous else ''}",
+            f"{result.case}\n  {name}: {result.stack}{_form(result)}",
             "-" if average is None else f"{average:,.1f}{'' if result.long_enough else '!'}",
             f"{result.pods_per_second_durable:,.1f}",
             f"{result.pods_bound:,}",
@@ -101,3 +160,10 @@ def comparison(results: Sequence[tuple[str, Result]]) -> RenderableType:
         )
     short = any(not result.long_enough for _, result in results)
     return Group(table, Text("! lasted less than 5 s", "dim")) if short else table
+
+
+def _form(result: Result) -> str:
+    """How a run differs from the usual one."""
+    several = f", {result.schedulers} schedulers" if result.schedulers > 1 else ""
+    traced = f", {result.tracing:.0%} traced" if result.tracing not in (None, USUAL) else ""
+    return f"{', fsync' if result.synchronous else ''}{traced}{several}"

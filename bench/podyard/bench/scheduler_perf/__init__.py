@@ -10,12 +10,14 @@ workload of our own, or a field of a file that is accepted and does nothing.
 - `documents`   the objects that an op creates
 - `figures`     throughput, percentiles and histograms
 - `moulds`      admitted objects as messages, many of one shape
-- `cluster`     what was written so far, and writing
+- `written`     what was made so far; `rehearsing` tries a plan on it, without a bus
+- `cluster`     writing it; `through_api`: by the api
 - `following`   commits as they come
 - `histograms`  what services tell of their times
 - `executing`   the ops, done on a bus
 - `measuring`   meters around the part that is measured
-- `running`     a lab for one workload
+- `stacks`      a stack that is started, or one that runs; `running`: one workload on it
+- `capacity`    which service is full at which rate
 - `result`      one run, as it is shown; `kept`: in a file
 
 Source of what each op does: kubernetes v1.36.2, test/integration/scheduler_perf.

@@ -1,120 +1,58 @@
-"""What the benchmark has written, and writing: it is the only one that creates objects, without an api."""
+"""Writing what the benchmark makes: into the stream, as the api would, or by the api."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 import anyio
 
 from podyard.bench.scheduler_perf import moulds
 from podyard.bench.scheduler_perf.following import Follower, Wanted
-from podyard.bench.scheduler_perf.moulds import Admitter, Mould, Names, new_uid
+from podyard.bench.scheduler_perf.through_api import RefusedError, ThroughApi
+from podyard.bench.scheduler_perf.written import Document, Written
 from podyard.bench.versions import AUTHOR
 from podyard.bus import Ack, Bus, Outgoing
 from podyard.bus.errors import BusError
-from podyard.cli.errors import CliError, InputError
 from podyard.cluster import intents
 from podyard.cluster.errors import ObjectMissing
 from podyard.cluster.intents import Intent, Keep, Put, Step, Stored
 from podyard.cluster.keys import ObjectKey
-from podyard.objects import admission
 from podyard.objects.documents import mapping
 from podyard.proto import streams, subjects
 from podyard.runtime import clock
 from podyard.shell import writes
 
-Document: TypeAlias = dict[str, Any]
-
 IN_FLIGHT: Final = 4
 """Batches under way at once."""
 BATCH_BYTES: Final = 4 * 1024**2
+REQUEST_BYTES: Final = 3 * 1024**2
+"""Of objects in one request to the api, which has to fit a message."""
 PODS: Final = subjects.PODS
 WRITE_WITHIN_S: Final = 60.0
 
 
-class RefusedError(CliError):
-    """The server did not take an object."""
-
-
-class Cluster:
-    """Objects by kind, as they were created; and the pods that are there.
+class Cluster(Written):
+    """The same on a bus.
 
     :param follower: who knows which pods are bound
+    :param api: by which it is written; None: past it
     """
 
-    def __init__(self, bus: Bus, follower: Follower) -> None:
+    def __init__(self, bus: Bus, follower: Follower, api: ThroughApi | None = None) -> None:
+        super().__init__(clock.now, by_api=api is not None)
         self._bus = bus
         self._follower = follower
-        self._objects: dict[str, dict[tuple[str, str], Document]] = {}
-        self.pods: dict[str, dict[str, Mapping[str, str]]] = {}
-        """Labels of pods that were created and not deleted from here, by namespace and name."""
-        self.namespaces: set[str] = set()
+        self._api = api
         self.position = 0
         """Of the last write."""
-        self.names = Names()
-        self.admitter = Admitter(self, clock.now)
-        self.created = 0
         self.deleted = 0
         self.updated = 0
-
-    # what admission asks
-
-    def get(self, resource: str, namespace: str, name: str) -> Any | None:
-        """The object, None if there is none or it is a pod."""
-        return self._objects.get(resource, {}).get((namespace, name))
-
-    def list(self, resource: str) -> Iterable[Any]:
-        """All objects of a resource but pods and nodes, which admission does not ask for."""
-        return self._objects.get(resource, {}).values()
-
-    # writing
-
-    def mould(self, document: Document, namespace: str = "") -> Mould:
-        """A mould for objects like this, in a namespace if it is of a kind that has one.
-
-        :raises InputError: nobody would take such an object
-        """
-        kind = admission.kind_of(document)
-        if kind.resource == "secrets":
-            raise InputError("Secret: the api seals them, and none runs: no Secret can be created")
-        if kind.namespaced:
-            if not namespace:
-                raise InputError(f"{kind.kind}: the op names no namespace for it")
-            document["metadata"]["namespace"] = namespace
-        elif document["metadata"].get("namespace"):
-            raise InputError(f"{kind.kind}: is in no namespace, but says one")
-        return self.admitter.mould(document)
-
-    def name_for(self, metadata: Mapping[str, Any]) -> str:
-        """The name that an object says, or one that nobody has.
-
-        :raises InputError: it says none
-        """
-        name: str = metadata.get("name", "")
-        begins: str = metadata.get("generateName", "")
-        if not name and not begins:
-            raise InputError("an object has neither a name nor a generateName")
-        return name or self.names.after(begins)
-
-    def cast(self, mould: Mould, name: str, index: int = 0, uid: str = "") -> Outgoing:
-        """The message that creates an object, which counts as there from now on."""
-        message = mould.cast(name, uid or new_uid(), index)
-        key = (mould.namespace, name)
-        if mould.resource == PODS:
-            self.pods.setdefault(mould.namespace, {})[name] = mould.document["metadata"].get("labels") or {}
-        elif mould.resource == "namespaces":
-            self.namespaces.add(name)
-            self._objects.setdefault("namespaces", {})[key] = mould.document
-        elif mould.resource != "nodes":
-            self._objects.setdefault(mould.resource, {})[key] = mould.document
-        self.created += 1
-        return message
 
     async def create(self, messages: Iterable[Outgoing]) -> None:
         """Store messages, in batches that are whole or absent, some of them under way at once.
 
         :raises RefusedError: the server refuses one
         """
-        batches = _batches(messages)
+        batches = _batches(messages, BATCH_BYTES if self._api is None else REQUEST_BYTES)
 
         async def worker() -> None:
             for batch in batches:
@@ -125,6 +63,9 @@ class Cluster:
                 tasks.start_soon(worker)
 
     async def _store(self, batch: Sequence[Outgoing]) -> None:
+        if self._api is not None:
+            self.position = max(self.position, await self._api.create(batch))
+            return
         try:
             if len(batch) >= writes.BATCH_FROM:
                 ack = await self._bus.publish_batch(batch, timeout_s=WRITE_WITHIN_S)
@@ -144,14 +85,19 @@ class Cluster:
         :return: how many were deleted
         :raises RefusedError: the server refuses one
         """
+        for key in keys:
+            if key.resource == PODS:
+                self.pods.get(key.namespace, {}).pop(key.name, None)
+        if self._api is not None:
+            done, position = await self._api.delete(keys, grace_s)
+            self.position = max(self.position, position)
+            self.deleted += done
+            return done
         plans = [
             Intent(key, intents.deletion(key, now=clock.now(), occupies=self._occupies, grace_s=grace_s))
             for key in keys
         ]
         done = 0
-        for key in keys:
-            if key.resource == PODS:
-                self.pods.get(key.namespace, {}).pop(key.name, None)
         for key, result in zip(keys, await writes.carry_out(self._bus, plans, AUTHOR), strict=True):
             if isinstance(result, ObjectMissing):
                 continue
@@ -170,6 +116,9 @@ class Cluster:
         :raises InputError: the API server would refuse it
         :raises RefusedError: there is no such object, or the server refuses it
         """
+        if self._api is not None:
+            await self._update_by(self._api, key, document, resize=resize)
+            return
 
         def plan(stored: Stored | None) -> Step:
             there = intents.living(stored)
@@ -185,8 +134,23 @@ class Cluster:
             raise RefusedError(f"{key.resource} {key.name} was not updated: {result}")
         self.position = max(self.position, result.sequence)
         self.updated += 1
-        if key.resource == PODS and isinstance(result.step, Put):
-            self.pods.setdefault(key.namespace, {})[key.name] = result.step.document["metadata"].get("labels") or {}
+        if isinstance(result.step, Put):
+            self._labelled(key, result.step.document)
+
+    async def _update_by(self, api: ThroughApi, key: ObjectKey, document: Document, *, resize: bool) -> None:
+        found = await self._bus.get(streams.CLUSTER.name, subjects.object_(*key))
+        if found is None or found.deleted:
+            raise RefusedError(f"{key.resource} {key.name} was not updated: it is not there")
+        old = Stored(found.sequence, found.payload, found.deleted).document()
+        wanted = moulds.resized(old, document) if resize else moulds.with_class(self._without_place(key, document))
+        wanted["metadata"]["namespace"] = key.namespace
+        self.position = max(self.position, await api.replace(wanted))
+        self.updated += 1
+        self._labelled(key, document)
+
+    def _labelled(self, key: ObjectKey, document: Document) -> None:
+        if key.resource == PODS:
+            self.pods.setdefault(key.namespace, {})[key.name] = document["metadata"].get("labels") or {}
 
     def _without_place(self, key: ObjectKey, document: Document) -> Document:
         """A pod's node is no part of the stored object: who names the one that it is on changes nothing."""
@@ -206,11 +170,11 @@ class Cluster:
         return uid in self._follower.live
 
 
-def _batches(messages: Iterable[Outgoing]) -> Iterator[list[Outgoing]]:
+def _batches(messages: Iterable[Outgoing], most_bytes: int) -> Iterator[list[Outgoing]]:
     batch: list[Outgoing] = []
     size = 0
     for message in messages:
-        if batch and (len(batch) == streams.MAX_BATCH or size + len(message.payload) > BATCH_BYTES):
+        if batch and (len(batch) == streams.MAX_BATCH or size + len(message.payload) > most_bytes):
             yield batch
             batch, size = [], 0
         batch.append(message)

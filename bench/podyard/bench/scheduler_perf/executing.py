@@ -13,7 +13,7 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from podyard.bench.meters import ServerCounts
-from podyard.bench.scheduler_perf import documents, planning
+from podyard.bench.scheduler_perf import documents, moulds, planning, rehearsing
 from podyard.bench.scheduler_perf.cluster import Cluster
 from podyard.bench.scheduler_perf.config import (
     Barrier,
@@ -36,6 +36,7 @@ from podyard.bench.scheduler_perf.following import Follower, Wanted
 from podyard.bench.scheduler_perf.histograms import Look
 from podyard.bench.scheduler_perf.measuring import Meters, Reading
 from podyard.bench.scheduler_perf.moulds import INDEX, NAME, UID, Mould
+from podyard.bench.scheduler_perf.through_api import ThroughApi
 from podyard.bus import Bus, Outgoing
 from podyard.cli.errors import CliError, InputError
 from podyard.cluster.keys import ObjectKey
@@ -80,6 +81,7 @@ class Executor:
 
     :param equal_churn: pods a second of another run: churn goes on as often for each pod as it did there, by
         the interval of the file; 0: by the clock
+    :param api: by which objects are written; None: past it
     :param tell: told how far it is
     """
 
@@ -92,10 +94,12 @@ class Executor:
         meters: Meters,
         *,
         equal_churn: float = 0.0,
+        api: ThroughApi | None = None,
         tell: Tell,
     ) -> None:
-        self.cluster = Cluster(bus, follower)
+        self.cluster = Cluster(bus, follower, api)
         self.rounds = 0
+        self._by_api = api is not None
         self._bus = bus
         self._case = case
         self._files = files
@@ -121,6 +125,10 @@ class Executor:
         :raises CliError: something is refused, or does not come
         """
         self._steps = len(steps)
+        if self._by_api:
+            for one in sorted(rehearsing.rehearse(self._case, steps, self._files, by_api=True)):
+                mould = self.cluster.mould(moulds.priority_class(one))
+                await self.cluster.create([self.cluster.cast(mould, moulds.class_name(one))])
         async with anyio.create_task_group() as tasks:
             for number, step in enumerate(steps):
                 self._step = number
@@ -263,7 +271,7 @@ class Executor:
         for index in range(op.count):
             document = self._files.document(op.template_path, index, op.count)
             name = self.cluster.name_for(document["metadata"])
-            self._must_fit(document, op.namespace, op.template_path)
+            rehearsing.fit(document, op.namespace, op.template_path)
             self._event()
             await self.cluster.create([self.cluster.cast(self.cluster.mould(document, op.namespace), name)])
 
@@ -277,7 +285,7 @@ class Executor:
         began = time.monotonic()
         for index in range(op.count):
             document = self._files.document(op.template_path, index, op.count)
-            kind = self._must_fit(document, op.namespace, op.template_path)
+            kind = rehearsing.fit(document, op.namespace, op.template_path)
             name: str = document["metadata"].get("name", "")
             if not name:
                 raise InputError(f"{op.template_path}: an object that is to be updated needs a name")
@@ -285,15 +293,6 @@ class Executor:
                 await _at(began + (index + 1) / op.update_per_second)
             self._event()
             await self.cluster.update(ObjectKey(kind, op.namespace, name), document, resize=RESIZE in op.subresources)
-
-    def _must_fit(self, document: Document, namespace: str, path: str) -> str:
-        """Its resource; the op has to name a namespace for what lives in one, and none for what does not."""
-        kind = admission.kind_of(document)
-        if kind.namespaced and not namespace:
-            raise InputError(f"{path}: a {kind.kind} lives in a namespace, and the op names none")
-        if namespace and not kind.namespaced:
-            raise InputError(f"{path}: a {kind.kind} lives in no namespace, and the op names {namespace}")
-        return kind.resource
 
     # what goes
 
@@ -463,7 +462,7 @@ class Executor:
         )
         self._before = self._last = self._events = None
 
-    def _reading(self, told: Look, server: ServerCounts, stored: int) -> Reading:
+    def _reading(self, told: Look, server: ServerCounts | None, stored: int) -> Reading:
         return Reading(
             cpu=self._meters.cpu(),
             server=server,

@@ -22,13 +22,20 @@ WITHIN: Final = frozenset(
 )
 """Gates that say how kube-scheduler does inside what it does either way: they change nothing here."""
 
+NO_DEVICES: Final = "the scheduler cannot allocate devices (dynamic resource allocation)"
 ABSENT: Final = {
+    "DRAConsumableCapacity": NO_DEVICES,
+    "DRADeviceTaints": NO_DEVICES,
     "DRAExtendedResource": "extended resources that devices provide are not scheduled here",
+    "DRAPartitionableDevices": NO_DEVICES,
+    "DRAPrioritizedList": NO_DEVICES,
     "GenericWorkload": "groups of pods are not scheduled here",
-    "NodeDeclaredFeatures": "features that nodes declare are not looked at here",
     "GangScheduling": "groups of pods are not scheduled here",
 }
 """Gates that switch on what Podyard has not; off they change nothing."""
+
+ALWAYS: Final = frozenset(("NodeDeclaredFeatures",))
+"""Gates that switch on what Podyard always does; off they change nothing here."""
 
 
 def refusal(*given: Mapping[str, bool]) -> str:
@@ -41,11 +48,12 @@ def refusal(*given: Mapping[str, bool]) -> str:
         elif gate in ABSENT:
             if value:
                 return f"feature gate {gate}: {ABSENT[gate]}"
-        elif gate not in WITHIN:
+        elif gate not in WITHIN | ALWAYS:
             return f"feature gate {gate} is not known"
     return ""
 
 
 def of_no_effect(*given: Mapping[str, bool]) -> list[str]:
     """Names of the gates that change nothing here."""
-    return sorted({name for gates in given for name in gates} & WITHIN)
+    wanted = {name: on for gates in given for name, on in gates.items()}
+    return sorted(name for name, on in wanted.items() if name in WITHIN or (name in ALWAYS and not on))

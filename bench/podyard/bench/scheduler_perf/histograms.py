@@ -12,6 +12,9 @@ from podyard.cli.top.figures import CONFLICTS
 
 ATTEMPT: Final = "scheduler_scheduling_attempt_duration_seconds"
 END_TO_END: Final = "scheduler_pod_scheduling_sli_duration_seconds"
+SPANS_SENT: Final = "podyard_spans_exported_total"
+SPANS_LOST: Final = "podyard_spans_dropped_total"
+COUNTERS: Final = (CONFLICTS, SPANS_SENT, SPANS_LOST)
 WITHIN_S: Final = 5.0
 
 
@@ -30,7 +33,8 @@ def parse(texts: Iterable[str]) -> Look:
         samples = top.parse(text, buckets=True)
         for name in (ATTEMPT, END_TO_END):
             _add(look, name, samples)
-        look.counters[CONFLICTS] = look.counters.get(CONFLICTS, 0.0) + sum(samples.get(CONFLICTS, {}).values())
+        for name in COUNTERS:
+            look.counters[name] = look.counters.get(name, 0.0) + sum(samples.get(name, {}).values())
     return look
 
 

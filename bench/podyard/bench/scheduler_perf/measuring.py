@@ -1,13 +1,12 @@
 """Meters around the part that is measured."""
 
-from collections.abc import Mapping, Sequence
-
 import anyio
 import msgspec
 
 from podyard.bench import meters
 from podyard.bench.scheduler_perf import histograms
 from podyard.bench.scheduler_perf.histograms import Look
+from podyard.bench.scheduler_perf.stacks import There
 from podyard.bus import Bus
 from podyard.proto import streams
 
@@ -16,7 +15,8 @@ class Reading(msgspec.Struct, frozen=True):
     """All meters at one moment."""
 
     cpu: dict[str, float]
-    server: meters.ServerCounts
+    server: meters.ServerCounts | None
+    """None: nobody can ask the NATS server."""
     stored: int
     told: Look
     commits: int
@@ -27,25 +27,22 @@ class Reading(msgspec.Struct, frozen=True):
 
 
 class Meters:
-    """Where the meters of one stack are.
+    """Where the meters of one stack are."""
 
-    :param pids: processes by name, NATS server and client among them
-    :param places: where services serve HTTP
-    """
-
-    def __init__(self, bus: Bus, pids: Mapping[str, int], monitor_port: int, places: Sequence[str]) -> None:
+    def __init__(self, bus: Bus, there: There) -> None:
         self._bus = bus
-        self.pids = dict(pids)
-        self._monitor_port = monitor_port
-        self._places = tuple(places)
+        self.pids = there.processes
+        self._monitor_port = there.monitor_port
+        self._places = there.places
 
     def cpu(self) -> dict[str, float]:
         """Seconds of CPU so far, by process."""
         return meters.cpu_seconds(self.pids)
 
-    async def server(self) -> tuple[meters.ServerCounts, int]:
+    async def server(self) -> tuple[meters.ServerCounts | None, int]:
         """Messages through the NATS server, and how many CLUSTER has stored."""
-        counts = await anyio.to_thread.run_sync(meters.server_counts, self._monitor_port)
+        port = self._monitor_port
+        counts = None if port is None else await anyio.to_thread.run_sync(meters.server_counts, port)
         return counts, await self._bus.last_sequence(streams.CLUSTER.name)
 
     async def told(self) -> Look:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Final, NamedTuple, TypeAlias
 
+import msgspec
+
 from podyard.bench.versions import AUTHOR
 from podyard.bus import Outgoing
 from podyard.cli.errors import InputError
@@ -115,15 +117,46 @@ class Admitter:
                 manner=manner,
             )
         except ObjectError as error:
-            raise InputError(
-                f"{document.get('kind')} {name or document['metadata'].get('generateName', '')}: {error}"
-            ) from error
+            said = name or document["metadata"].get("generateName", "")
+            raise InputError(f"{document.get('kind')} {said}: {str(error).replace(NAME, said)}") from error
         finally:
             if priority is not None:
                 spec["priority"] = priority
         if priority is not None:
             child(admitted, "spec")["priority"] = priority
         return admitted
+
+
+def as_sent(document: Document) -> bytes:
+    """The payload of a mould for an object as a client sends it, its name put aside."""
+    metadata = {**document["metadata"], "name": NAME}
+    metadata.pop("generateName", None)
+    return msgspec.json.encode({**with_class(document), "metadata": metadata})
+
+
+def with_class(document: Document) -> Document:
+    """A pod that says a priority, with the class of that number instead: the api has the admission plugin
+    Priority, which takes no other."""
+    priority = mapping(document, "spec").get("priority") if document.get("kind") == "Pod" else None
+    if priority is None:
+        return document
+    spec = {name: value for name, value in document["spec"].items() if name != "priority"}
+    return {**document, "spec": spec | {"priorityClassName": class_name(priority)}}
+
+
+def class_name(priority: int) -> str:
+    """Of the priority class that stands for a number."""
+    return f"podyard-bench-{'minus-' if priority < 0 else ''}{abs(priority)}"
+
+
+def priority_class(priority: int) -> Document:
+    """That class."""
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": class_name(priority)},
+        "value": priority,
+    }
 
 
 def resized(old: Document, wanted: Document) -> Document:

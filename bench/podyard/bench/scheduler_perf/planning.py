@@ -122,7 +122,7 @@ class _Planner:
             case StartCollectingMetrics() if not op.namespaces:
                 raise ValueError("namespaces is empty")
             case _ if isinstance(op, DEVICES):
-                raise ValueError("Podyard does not allocate devices (dynamic resource allocation)")
+                raise ValueError(gates.NO_DEVICES)
             case _:
                 return [op]
 

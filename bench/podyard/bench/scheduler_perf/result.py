@@ -1,15 +1,20 @@
 """One run, as it is shown and kept."""
 
-from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
 from podyard.bench import meters
+from podyard.bench.checking.checker import Checker
 from podyard.bench.machine import Commit, Machine
-from podyard.bench.meters import CLIENT
-from podyard.bench.scheduler_perf import figures, histograms
+from podyard.bench.meters import CLIENT, ServerCounts
+from podyard.bench.scheduler_perf import capacity, figures, histograms
+from podyard.bench.scheduler_perf.capacity import Full
 from podyard.bench.scheduler_perf.executing import Measured
 from podyard.bench.scheduler_perf.figures import LONG_ENOUGH_S, Throughput, Times
+
+SHOWN: Final = 20
+"""Violations that a result lists."""
 
 
 class Churned(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,6 +25,21 @@ class Churned(msgspec.Struct, frozen=True, kw_only=True):
     """Objects that were created beside the measured pods."""
     deleted: int = 0
     paced_by: str = "the clock"
+
+
+class Streams(msgspec.Struct, frozen=True, kw_only=True):
+    """What the checker of the simulation says of what CLUSTER holds after the run."""
+
+    violations: tuple[str, ...]
+    """The first of them; empty: none."""
+    violated: int
+    commits: int
+    bound: int
+    released: int
+    judged: int
+    """Bindings that were judged by every rule, as things were when the binder decided."""
+    unjudged: dict[str, int]
+    """Others, by the reason: of these uniqueness and room alone were judged."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,14 +74,15 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """Without the client."""
     pss_mib_by_process: dict[str, float]
     messages_stored_per_pod: float
-    messages_to_server_per_pod: float
-    messages_from_server_per_pod: float
+    messages_to_server_per_pod: float | None
+    """None: on a stack that ran already nobody can ask."""
+    messages_from_server_per_pod: float | None
     conflicts: int
     released: int
     """Pods that ended: victims, and what the file deletes."""
     churn: Churned | None
     stack: str
-    """`headline`, `api` or `all`."""
+    """`headline`, `api`, `all`, or `running`: one that was not started for it."""
     services: tuple[str, ...]
     synchronous: bool
     """Whether the NATS server calls fsync before it acknowledges."""
@@ -73,6 +94,34 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     at: float
     machine: Machine
     commit: Commit
+    streams: Streams | None = None
+    """None: the checker was not asked."""
+    tracing: float | None = None
+    """Share of the traces that were kept, from 0 to 1; None: as the stack that ran has it."""
+    spans_sent_per_pod: float = 0.0
+    """That services handed to a collector meanwhile; each does so twice a second."""
+    spans_lost_per_pod: float = 0.0
+    full: tuple[Full, ...] = ()
+    """Which service is full at which rate, the first one first."""
+    machine_full: float = 0.0
+    """Pods a second at which the machine's cores are full with all of it, the client included."""
+
+    @property
+    def rate(self) -> float:
+        """Pods a second: the reference's definition, where the run was long enough for it."""
+        average = self.pods_per_second_average
+        return average if average is not None and self.long_enough else self.pods_per_second_durable
+
+    @property
+    def schedulers(self) -> int:
+        """How many there were."""
+        return sum(name.startswith("scheduler-") for name in self.services)
+
+    @property
+    def wrong(self) -> bool:
+        """Whether something was found that must not be."""
+        left = bool(self.checked) and not self.checked.startswith("(")
+        return left or (self.streams is not None and self.streams.violated > 0)
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,14 +131,29 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     stack: str
     services: tuple[str, ...]
     synchronous: bool
+    tracing: float | None
     churns: bool
     equal_churn: float
     gates_without_effect: tuple[str, ...]
     checked: str
+    streams: Streams | None
     load_before: float
     at: float
     machine: Machine
     commit: Commit
+
+
+def streams(checker: Checker) -> Streams:
+    """What a checker has found."""
+    return Streams(
+        violations=tuple(checker.violations[:SHOWN]),
+        violated=len(checker.violations),
+        commits=checker.commits,
+        bound=checker.bound,
+        released=checker.released,
+        judged=checker.judged,
+        unjudged=dict(checker.unjudged),
+    )
 
 
 def of(found: Measured, setting: Setting) -> Result:
@@ -99,7 +163,9 @@ def of(found: Measured, setting: Setting) -> Result:
     seconds = found.bound[-1].at - found.started if found.bound else 0.0
     rates = figures.throughput(figures.samples(found.bound, found.started, found.stopped))
     cpu = meters.difference(after.cpu, before.cpu)
+    cost = {name: round(_each(used, bound) * 1e6, 1) for name, used in cpu.items()}
     told = (before.told, after.told)
+    to_server, from_server = _messages(after.server, before.server, bound)
     return Result(
         case=setting.case,
         pods_per_second_average=rates.average if rates else None,
@@ -114,14 +180,14 @@ def of(found: Measured, setting: Setting) -> Result:
         reaction=figures.times_from(figures.reactions(found.events, found.bound)),
         commits=after.commits - before.commits,
         cpu_us_per_pod=round(_each(sum(cpu.values()), bound) * 1e6, 1),
-        cpu_us_per_pod_by_process={name: round(_each(used, bound) * 1e6, 1) for name, used in cpu.items()},
+        cpu_us_per_pod_by_process=cost,
         cpu_seconds={name: round(used, 2) for name, used in cpu.items()},
         pss_mib=round(sum(size for name, size in found.memory.items() if name != CLIENT), 1),
         pss_mib_by_process={name: round(size, 1) for name, size in found.memory.items()},
         messages_stored_per_pod=round(_each(after.stored - before.stored, bound), 3),
-        messages_to_server_per_pod=round(_each(after.server.in_msgs - before.server.in_msgs, bound), 3),
-        messages_from_server_per_pod=round(_each(after.server.out_msgs - before.server.out_msgs, bound), 3),
-        conflicts=int(_counted(after.told.counters) - _counted(before.told.counters)),
+        messages_to_server_per_pod=to_server,
+        messages_from_server_per_pod=from_server,
+        conflicts=int(_counted(found, histograms.CONFLICTS)),
         released=after.released - before.released,
         churn=Churned(
             rounds=after.rounds - before.rounds,
@@ -140,12 +206,28 @@ def of(found: Measured, setting: Setting) -> Result:
         at=setting.at,
         machine=setting.machine,
         commit=setting.commit,
+        streams=setting.streams,
+        tracing=setting.tracing,
+        full=capacity.full(cost),
+        machine_full=capacity.machine(cost, setting.machine.cores),
+        spans_sent_per_pod=round(_each(_counted(found, histograms.SPANS_SENT), bound), 3),
+        spans_lost_per_pod=round(_each(_counted(found, histograms.SPANS_LOST), bound), 3),
     )
+
+
+def _messages(after: ServerCounts | None, before: ServerCounts | None, pods: int) -> tuple[float | None, float | None]:
+    if after is None or before is None:
+        return None, None
+    counts = (after.in_msgs - before.in_msgs, after.out_msgs - before.out_msgs)
+    to_server, from_server = (round(_each(count, pods), 3) for count in counts)
+    return to_server, from_server
 
 
 def _each(amount: float, pods: int) -> float:
     return amount / pods if pods else 0.0
 
 
-def _counted(counters: Mapping[str, float]) -> float:
-    return counters.get(histograms.CONFLICTS, 0.0)
+def _counted(found: Measured, name: str) -> float:
+    """What was added to a counter."""
+    after, before = found.after.told.counters, found.before.told.counters
+    return after.get(name, 0.0) - before.get(name, 0.0)
