@@ -298,7 +298,7 @@ class NodeTable:
             self._add_usage(row, pod.usage, 1)
             if self._indexes:
                 self._tell_added(pod, row)
-            self.generation[row] = self._log.note(row, self.capacity)
+            self._note(row)
 
     def remove(self, uid: str) -> PlacedPod | None:
         """The pod takes no room any more; returns what it was, `None` if it took none."""

@@ -102,7 +102,7 @@ class Queue:
         if self.phase is not Phase.LEADING:
             return None
         tick_at, pops_at = self._tick_at, self._requests.wake_at
-        return tick_at if tick_at < pops_at else pops_at
+        return min(pops_at, tick_at)
 
     @property
     def answering(self) -> int | None:
