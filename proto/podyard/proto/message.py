@@ -24,8 +24,9 @@ Count: TypeAlias = Annotated[int, Meta(ge=0, le=INT64_MAX)]
 """One that is not negative."""
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """A message on the bus, JSON with camelCase keys; fields at their default are left out."""
+class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
+    """A message on the bus, JSON with camelCase keys; fields at their default are left out. It holds plain data,
+    and nothing in it leads back to it: the garbage collector does not look at it."""
 
 
 class ObjectRef(Message, frozen=True, kw_only=True):

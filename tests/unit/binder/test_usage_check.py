@@ -136,7 +136,9 @@ def test_promises_hold_whatever_happens(steps: list[str], seed: int):
     for _ in range(4):
         stage.pass_time(1.0)
     check_history(stage)
-    assert binder.core.world.live_on("n0").keys() == {uid_of(p) for p, n in stage.stream.live().items() if n == "n0"}
+    assert binder.core.world.live_on(["n0"])["n0"].keys() == {
+        uid_of(p) for p, n in stage.stream.live().items() if n == "n0"
+    }
     assert binder.core._check.differences(["n0", "n1", "n2"]) == []
     assert not binder.of(effects.UsageDrift)
     epochs = [record.epoch for record in stage.stream.commits]

@@ -49,16 +49,15 @@ class UsageCheck:
         table = self._world.table
         if len(table) != len(self._world.view.nodes):
             found.append(f"{len(table)} nodes in the table, {len(self._world.view.nodes)} in the view")
-        for name in names:
-            if name in self._world.view.nodes:
-                found += self._differences_of(name)
-                if len(found) >= MOST_DETAILS:
-                    break
+        for name, live in self._world.live_on([name for name in names if name in self._world.view.nodes]).items():
+            found += self._differences_of(name, live)
+            if len(found) >= MOST_DETAILS:
+                break
         return found[:MOST_DETAILS]
 
-    def _differences_of(self, node: str) -> list[str]:
+    def _differences_of(self, node: str, live: dict[str, PodView]) -> list[str]:
         table = self._world.table
-        live, placed = self._world.live_on(node), table.pods_on(node)
+        placed = table.pods_on(node)
         if live.keys() != placed.keys():
             return [f"{node}: {sorted(live.keys() ^ placed.keys())} are in the bindings or in the table, not in both"]
         row = table.row_of.get(node)

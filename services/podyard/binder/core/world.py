@@ -163,14 +163,20 @@ class World:
             self.unseen_releases.add(uid)
         self.table.remove(uid)
 
-    def live_on(self, node: str) -> dict[str, PodView]:
-        """What must be on `node` by the view and own writes, by uid: what the table has to agree with."""
+    def live_on(self, nodes: Collection[str]) -> dict[str, dict[str, PodView]]:
+        """What must be on these nodes by the view and own writes, by node and uid: what the table has to agree
+        with."""
         live = {
-            uid: pod
-            for uid, pod in self.view.pods_on(node).items()
-            if pod.bound is not None and uid not in self.unseen_releases
+            node: {
+                uid: pod
+                for uid, pod in self.view.pods_on(node).items()
+                if pod.bound is not None and uid not in self.unseen_releases
+            }
+            for node in nodes
         }
-        live.update((uid, self._placed(bound)) for uid, bound in self.unseen.items() if bound.node == node)
+        for uid, bound in self.unseen.items():
+            if bound.node in live:
+                live[bound.node][uid] = self._placed(bound)
         return live
 
     def rebuild(self) -> None:
