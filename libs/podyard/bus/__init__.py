@@ -28,7 +28,8 @@ Modules, by topic:
 - `bootstrap`    making the streams
 - `backup`, `restore`, `archive`   streams as files: taken beside writers, given to another server, its format
 - `embedded`     the real nats-server as a child process; `_launcher` ends it with its parent
-- `_client`, `_link`, `_inbox`, `_api`, `_heads`   nats-py, connection, answers, JetStream requests, headers
+- `_client`, `_parser`   nats-py, and its parser with a short cut
+- `_link`, `_inbox`, `_api`, `_heads`   connection, answers, JetStream requests, headers
 """
 
 from podyard.bus._link import BusState
