@@ -8,7 +8,7 @@ from podyard.framework.event_registry import EventRegistry
 from podyard.framework.hint_sharing import signers_of
 from podyard.framework.interfaces import PreEnqueue, UsesObjects
 from podyard.framework.profile import Profile
-from podyard.framework.status import PluginError
+from podyard.framework.status import SUCCESS, PluginError
 from podyard.objects.core import Pod
 from podyard.proto.placement import BoundPod
 from podyard.queue.core.gates import DEFAULT_PREEMPTION, Gate, Gates, NamedGate, PreemptionGate
@@ -116,7 +116,10 @@ def gates_of(profile: Profile, preemptions: PreemptionGate) -> list[NamedGate]:
 
 def _gate(plugin: PreEnqueue) -> Gate:
     def ask(pod: Pod) -> str | None:
-        status = answers.status(plugin.pre_enqueue(pod))
+        said = plugin.pre_enqueue(pod)
+        if said is SUCCESS:
+            return None
+        status = answers.status(said)
         return None if status.ok else status.message
 
     return ask

@@ -106,8 +106,9 @@ def _spelled(call: Call) -> dict[str, Any]:
         "newObj": incoming.new is not None,
         "preCheck": "none" if call.max_priority is None else f"priority<={call.max_priority}",
     }
-    if isinstance(incoming.old, Pod):
-        told["oldNodeName"] = incoming.old.spec.node_name
+    old, _ = incoming.objects
+    if isinstance(old, Pod):
+        told["oldNodeName"] = old.spec.node_name
     return told
 
 

@@ -65,7 +65,9 @@ def pod_object(name: str, *labels: str, priority: int = 0, nominated: str = "", 
 
 def queued(name: str, now: float = 0.0, *labels: str, priority: int = 0, uid: str = "") -> QueuedPod:
     pod = pod_object(name, *labels, priority=priority, uid=uid)
-    return QueuedPod(pod, key=pod.key, uid=pod.metadata.uid, priority=priority, profile="default-scheduler", now=now)
+    return QueuedPod(
+        pod, key=pod.key, uid=pod.metadata.uid, priority=priority, profile="default-scheduler", timestamp=now
+    )
 
 
 def node_event(*helped: str, action: ActionType = ActionType.ADD, **more: Any) -> Incoming:

@@ -128,7 +128,7 @@ def daemon(name: str, node: str) -> QueuedPod:
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
     rules: dict[str, Any] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     pod = objects.typed_pod(name, cpu="1", affinity={"nodeAffinity": rules})
-    return QueuedPod(pod, key=pod.key, uid=pod.metadata.uid, priority=0, profile="default-scheduler", now=0.0)
+    return QueuedPod(pod, key=pod.key, uid=pod.metadata.uid, priority=0, profile="default-scheduler", timestamp=0.0)
 
 
 def parked_daemons(plugin: str) -> tuple[SchedulingQueue, QueuedPod, QueuedPod]:

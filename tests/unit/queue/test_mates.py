@@ -43,7 +43,7 @@ def queue_with(*pods: Pod) -> Stage:
                 uid=pod.metadata.uid,
                 priority=pod.spec.priority or 0,
                 profile="default-scheduler",
-                now=stage.now,
+                timestamp=stage.now,
             ),
             stage.now,
         )

@@ -63,4 +63,4 @@ def test_one_place_writes_a_pods_pool() -> None:
         if isinstance(target, ast.Attribute) and target.attr == "pool"
     }
     assert {name for name, _ in writers} == {"queued_pod.py"}
-    assert len(writers) == 2, "at the beginning, and in `enter`"
+    assert len(writers) == 1, "in `enter`; the beginning is the default of the field"

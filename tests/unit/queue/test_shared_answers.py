@@ -196,7 +196,7 @@ class Play:
         if f"uid-{name}" in self.queue.pods:
             return
         pod = pod_of(name, shape)
-        queued = QueuedPod(pod, key=pod.key, uid=pod.metadata.uid, priority=0, profile="p", now=self.now)
+        queued = QueuedPod(pod, key=pod.key, uid=pod.metadata.uid, priority=0, profile="p", timestamp=self.now)
         self.queue.add(queued, self.now)
         assert self.queue.pop() is queued
         first = sorted(plugins)[:1] if pending else []

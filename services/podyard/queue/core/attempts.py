@@ -2,12 +2,14 @@
 
 from typing import Literal
 
+import msgspec
+
 from podyard.memory.kept import Kept
 from podyard.memory.sizes import bytes_of
 from podyard.proto.decisions import WakeUp
 from podyard.proto.queue_api import PoppedPod, PopReply
 from podyard.queue.core import thinning
-from podyard.queue.core.queued_pod import QueuedPod
+from podyard.queue.core.queued_pod import QueuedPod, Waited
 
 KEPT_POPS_BYTES = 2 * 1024 * 1024
 """What answers take that are kept per session for a pop that is asked again: at least four of 256 pods; a
@@ -24,73 +26,74 @@ KEPT_DEAD_BYTES = 256 * 1024
 refused."""
 
 
-class Attempt:
+class Attempt(msgspec.Struct, eq=False):
     """One pod handed out to one session. Times are seconds since 1970, UTC."""
 
-    __slots__ = (
-        "decided_at",
-        "id",
-        "missing",
-        "node",
-        "number",
-        "pod",
-        "pop",
-        "popped_at",
-        "previous",
-        "previous_trace",
-        "put_back_at",
-        "session",
-        "state",
-        "thinned",
-        "trace",
-        "waited",
-        "woken_by",
-    )
+    id: str
+    """`<queue epoch>-<n>`."""
+    pod: QueuedPod
+    session: str
+    pop: int
+    """Number of the pop answer, in its session, that handed it out."""
+    number: int
+    """The pod's attempts up to this one."""
+    previous: str
+    """Id of the pod's attempt before this one, as far as this leader knows."""
+    put_back_at: float
+    """When the pod was added, or put back after its last attempt."""
+    waited: Waited
+    popped_at: float
+    trace: str
+    """Traceparent of the attempt's root span."""
+    previous_trace: str
+    thinned: str
+    """A failure that would have no trace, as `queue_api.failure_of` names it; empty: every one has."""
+    woken_by: WakeUp | None
+    state: Literal["open", "binding"] = "open"
+    """binding: scheduled on a node, the binding fact is awaited."""
+    decided_at: float = 0.0
+    """When its scheduler said that it had found a node; 0: it has not."""
+    node: str = ""
+    """Where its scheduler has assumed the pod, as far as is known here."""
+    missing: int = 0
+    """Heartbeats in a row that should have listed it and did not."""
 
-    def __init__(self, attempt_id: str, pod: QueuedPod, session: str, pop: int, now: float, trace: str) -> None:
-        self.id = attempt_id
-        """`<queue epoch>-<n>`."""
-        self.pod = pod
-        self.session = session
-        self.pop = pop
-        """Number of the pop answer, in its session, that handed it out."""
-        self.number = pod.attempts
-        self.previous = pod.attempt
-        """Id of the pod's attempt before this one, as far as this leader knows."""
-        self.put_back_at = pod.timestamp
-        """When the pod was added, or put back after its last attempt."""
-        self.waited = pod.waited(now)
-        self.popped_at = now
-        self.trace = trace
-        """Traceparent of the attempt's root span."""
-        self.previous_trace = pod.previous_trace
-        self.thinned = thinning.not_kept(pod)
-        """A failure that would have no trace, as `queue_api.failure_of` names it; empty: every one has."""
-        self.woken_by: WakeUp | None = pod.woken_by
-        self.state: Literal["open", "binding"] = "open"
-        """binding: scheduled on a node, the binding fact is awaited."""
-        self.decided_at = 0.0
-        """When its scheduler said that it had found a node; 0: it has not."""
-        self.node = ""
-        """Where its scheduler has assumed the pod, as far as is known here."""
-        self.missing = 0
-        """Heartbeats in a row that should have listed it and did not."""
+
+def begun(attempt_id: str, pod: QueuedPod, session: str, pop: int, now: float, trace: str) -> Attempt:
+    """The pod's next attempt, as it is handed out."""
+    return Attempt(
+        attempt_id,
+        pod,
+        session,
+        pop,
+        pod.attempts,
+        pod.attempt,
+        pod.timestamp,
+        pod.waited(now),
+        now,
+        trace,
+        pod.previous_trace,
+        thinning.not_kept(pod),
+        pod.woken_by,
+    )
 
 
 def popped(attempt: Attempt) -> PoppedPod:
     """An attempt as its scheduler is told of it."""
-    namespace, name = attempt.pod.key
+    pod = attempt.pod
+    namespace, name = pod.key
+    ready_at, parked_s, backed_off_s = attempt.waited
     return PoppedPod(
         namespace=namespace,
         name=name,
-        uid=attempt.pod.uid,
+        uid=pod.uid,
         attempt=attempt.id,
         number=attempt.number,
-        profile=attempt.pod.profile,
-        queued_at=attempt.waited.ready_at,
+        profile=pod.profile,
+        queued_at=ready_at,
         popped_at=attempt.popped_at,
-        parked_s=attempt.waited.parked_s,
-        backed_off_s=attempt.waited.backed_off_s,
+        parked_s=parked_s,
+        backed_off_s=backed_off_s,
         woken_by=attempt.woken_by,
         trace=attempt.trace,
         previous_trace=attempt.previous_trace,

@@ -6,10 +6,10 @@ Source: pkg/scheduler/eventhandlers.go of kube-scheduler v1.36.2; data in tests/
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from podyard.cluster import classify
-from podyard.cluster.changes import Change, Origin, object_of
+from podyard.cluster.changes import Change, Origin
 from podyard.cluster.pods import PodView
 from podyard.framework import events
 from podyard.framework.events import ClusterEvent
@@ -24,6 +24,8 @@ from podyard.queue.core.leader import Leader
 from podyard.queue.core.messages import Incoming
 from podyard.queue.core.queued_pod import QueuedPod
 from podyard.queue.core.waking import Meant
+
+NO_ORIGIN: Final = Origin()
 
 
 def profile_of(view: PodView) -> str:
@@ -49,16 +51,22 @@ def is_pending(view: PodView | None, profiles: Collection[str]) -> bool:
     )
 
 
-def queued_pod(view: PodView, now: float) -> QueuedPod:
-    """A pod as it enters the queue."""
+def queued_pod(view: PodView, now: float, origin: Origin = NO_ORIGIN) -> QueuedPod:
+    """A pod as it enters the queue.
+
+    :param origin: who wrote it, and what it replaces
+    """
     return QueuedPod(
         view.pod,
-        key=view.key,
-        uid=view.uid,
-        priority=view.priority,
-        profile=profile_of(view),
-        now=now,
-        sequence=view.sequence,
+        view.key,
+        view.uid,
+        view.priority,
+        profile_of(view),
+        now,
+        view.sequence,
+        tuple(filter(None, (origin.trace, *origin.causes))),
+        origin.causes,
+        origin.replaces,
     )
 
 
@@ -66,7 +74,6 @@ ASSUMED_UPDATE = ClusterEvent(events.ASSIGNED_POD, ActionType.UPDATE)
 """What happens to an assumed pod with its binding, if it is not known as what it was assumed."""
 
 
-NO_ORIGIN: Final = Origin()
 ADDED: Final = events.UNSCHEDULED_POD_ADD.label
 UPDATED: Final = events.UNSCHEDULED_POD_UPDATE.label
 DELETED: Final = events.UNSCHEDULED_POD_DELETE.label
@@ -114,7 +121,7 @@ class Changes:
             return (ADDED,) if has else (DELETED,)
         if change.release is not None:
             return (ASSIGNED_DELETED,)
-        new = cast("PodView | None", change.new)
+        new: PodView | None = change.new
         if new is None or new.bound is None:
             return ()
         return dict.fromkeys((ASSIGNED_UPDATED, *(event.label for event in _named(change.events))))
@@ -128,7 +135,7 @@ class Changes:
         elif happened:
             for event in _named(happened):
                 if self._is_handled(change.resource, event) and self._queue.wants(event, change.gap):
-                    incoming = self._incoming(change, event, object_of(change.old), object_of(change.new), change.gap)
+                    incoming = self._incoming(change, event, change.old, change.new, change.gap)
                     self._queue.move_wanted(incoming, now)
 
     def _is_handled(self, resource: str, event: ClusterEvent) -> bool:
@@ -140,7 +147,8 @@ class Changes:
         return resource == subjects.NODES or self._queue.hints.is_registered(event)
 
     def _pod(self, change: Change, now: float) -> None:
-        old, new = cast("PodView | None", change.old), cast("PodView | None", change.new)
+        old: PodView | None = change.old
+        new: PodView | None = change.new
         if change.bound and new is not None and new.bound is not None:
             self._bound(change, old, new, new.bound, now)
             return
@@ -163,10 +171,7 @@ class Changes:
         :param origin: who wrote it, and what it replaces
         """
         if not self._leader.resume(view.uid, view.pod, view.priority, view.sequence):
-            pod = queued_pod(view, now)
-            pod.replaces, pod.replaced = origin.causes, origin.replaces
-            pod.causes = tuple(filter(None, (origin.trace, *origin.causes)))
-            self._queue.add(pod, now)
+            self._queue.add(queued_pod(view, now, origin), now)
 
     def compare(self, pods: Mapping[str, PodView], now: float) -> int:
         """After a listing: have exactly the pods that are to be scheduled.
@@ -199,7 +204,7 @@ class Changes:
         """
         missed = change.gap or (old is None and new is None)
         if self._queue.wants(event, missed):
-            incoming = self._incoming(change, event, object_of(old), object_of(new), missed)
+            incoming = self._incoming(change, event, old, new, missed)
             self._queue.move_wanted(incoming, now)
 
     def _bound(self, change: Change, old: PodView | None, new: PodView, bound: BoundPod, now: float) -> None:

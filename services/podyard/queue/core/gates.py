@@ -44,7 +44,8 @@ class Gates:
 
         :return: whether the pod may enter
         """
-        pod.gate_failed = False
+        if pod.gate_failed:
+            pod.gate_failed = False
         for plugin, gate in self._profiles.get(pod.profile, ()):
             try:
                 message = gate(pod.pod)
@@ -57,7 +58,8 @@ class Gates:
                 pod.gating_plugin = plugin
                 pod.gate_message = message
                 return False
-        pod.gating_plugin = pod.gate_message = ""
+        if pod.gating_plugin:
+            pod.gating_plugin = pod.gate_message = ""
         return True
 
 

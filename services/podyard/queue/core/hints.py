@@ -214,6 +214,7 @@ class Hints:
         """
         if incoming.missed:
             return HintCall(plugin=listener.plugin, answer="Queue", reason="a change of it was missed")
+        old, new = incoming.objects
         started = self._timer()
         answer, reasons = HintAnswer.SKIP, list[str]()
         for hint in listener.hints:
@@ -221,7 +222,7 @@ class Hints:
                 answer, reason = HintAnswer.QUEUE, WITHOUT_HINT
             else:
                 try:
-                    answer, reason = hint(pod.pod, incoming.old, incoming.new)
+                    answer, reason = hint(pod.pod, old, new)
                     if type(answer) is not HintAnswer or type(reason) is not str or len(reason) > LONGEST_TEXT:
                         answer, reason = answers.hint((answer, reason))
                 except Exception as error:  # a plugin's fault must not stop the queue: boundary

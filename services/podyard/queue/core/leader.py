@@ -24,7 +24,7 @@ from podyard.proto.queue_api import (
 )
 from podyard.proto.traces import flagged, is_sampled
 from podyard.queue.core import given_up, rescues, thinning
-from podyard.queue.core.attempts import Attempt, Session, Sessions, popped
+from podyard.queue.core.attempts import Attempt, Session, Sessions, begun, popped
 from podyard.queue.core.effects import AttemptEnded, Rescued
 from podyard.queue.core.gates import PreemptionGate
 from podyard.queue.core.mates import are_mates
@@ -165,8 +165,10 @@ class Leader:
         self._attempt_count += 1
         attempt_id = f"{self.epoch}-{self._attempt_count}"
         keep = pod.attempts > 1 or (bool(pod.replaces) and any(map(is_sampled, pod.replaces)))
-        attempt = Attempt(attempt_id, pod, session.id, session.last_pop, now, self._new_trace(keep))
-        pod.attempt, pod.earlier = attempt_id, ()
+        attempt = begun(attempt_id, pod, session.id, session.last_pop, now, self._new_trace(keep))
+        pod.attempt = attempt_id
+        if pod.earlier:
+            pod.earlier = ()
         pod.previous_trace = attempt.trace
         self.attempts[attempt_id] = session.attempts[attempt_id] = self._attempt_of[pod.uid] = attempt
         return popped(attempt)
@@ -287,11 +289,12 @@ class Leader:
         :param by_queue: no scheduler writes a record of it
         :param failure: what it is compared by with the pod's other failures; empty: it is like no other
         """
-        del self.attempts[attempt.id], self._attempt_of[attempt.pod.uid]
+        pod = attempt.pod
+        del self.attempts[attempt.id], self._attempt_of[pod.uid]
         session = self.sessions.get(attempt.session)
         if session is not None:
             session.attempts.pop(attempt.id, None)
-        pod = attempt.pod
+        ready_at, parked_s, backed_off_s = attempt.waited
         thinned = bool(failure) and failure == attempt.thinned
         self.queue.effects.append(
             AttemptEnded(
@@ -300,12 +303,12 @@ class Leader:
                 number=attempt.number,
                 profile=pod.profile,
                 session=attempt.session,
-                queued_at=attempt.waited.ready_at,
+                queued_at=ready_at,
                 popped_at=attempt.popped_at,
                 at=now,
                 outcome=outcome,
-                parked_s=attempt.waited.parked_s,
-                backed_off_s=attempt.waited.backed_off_s,
+                parked_s=parked_s,
+                backed_off_s=backed_off_s,
                 decided_at=attempt.decided_at,
                 node=node,
                 message=message,
@@ -324,13 +327,15 @@ class Leader:
                 was_flushed=pod.was_flushed,
             )
         )
+        if outcome == "scheduled":
+            if rescues.is_rescue(attempt):
+                story = rescues.story(attempt, node, self.recent, self._digests.get(pod.profile, ""))
+                self.queue.effects.append(Rescued(story))
+            return
         thinning.failed(pod, failure)
         pod.unkept = pod.unkept + 1 if thinned else 0
         if thinned:
             pod.previous_trace = attempt.previous_trace
-        if outcome == "scheduled" and rescues.is_rescue(attempt):
-            story = rescues.story(attempt, node, self.recent, self._digests.get(pod.profile, ""))
-            self.queue.effects.append(Rescued(story))
 
     def _leave_binding(self, pod: QueuedPod) -> None:
         if self.binding.pop(pod.uid, None) is not None:

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from podyard.cluster.changes import Change
+from podyard.cluster.changes import Change, object_of
 from podyard.framework.events import ClusterEvent
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.message import PodRef
@@ -26,7 +26,10 @@ class Incoming(msgspec.Struct, frozen=True, kw_only=True):
 
     event: ClusterEvent
     old: object | None = None
+    """The object before, or its view: of most events nobody looks at them, and views are joined when somebody
+    does (`objects`)."""
     new: object | None = None
+    """And after."""
     id: str = ""
     """Key of the event's RequeueRecord."""
     object_name: str = ""
@@ -41,6 +44,11 @@ class Incoming(msgspec.Struct, frozen=True, kw_only=True):
     """A version of the object was missed: counts as all actions of the resource, and every hint as Queue."""
     bytes: int = 0
     """What the objects take as JSON, as far as nobody else keeps them."""
+
+    @property
+    def objects(self) -> tuple[object | None, object | None]:
+        """The object before and after, as hints see it."""
+        return object_of(self.old), object_of(self.new)
 
     @property
     def brings_object(self) -> bool:

@@ -1,7 +1,10 @@
 """One pod in the queue: the object, where it is, and what its attempts found."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
 
 from podyard.objects.core import Pod
 from podyard.proto.decisions import WakeUp
@@ -10,7 +13,8 @@ from podyard.proto.pools import Pool
 from podyard.queue.core.pool_moves import NEXT, WrongPoolError
 
 NOBODY: frozenset[str] = frozenset()
-NO_OBSTACLES: Mapping[str, tuple[str, ...]] = {}
+NO_OBSTACLES: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+NO_REF: Final = PodRef(namespace="", name="", uid="")
 
 KEPT_VERSIONS: Final = 16
 """Versions kept of a pod that changes while it is handed out; semi-arbitrary: who counts on an older one
@@ -42,139 +46,94 @@ class Waited(NamedTuple):
     backed_off_s: float
 
 
-class QueuedPod:
+class QueuedPod(msgspec.Struct, eq=False):
     """A pending pod; one per uid for as long as it is pending. Times are seconds since 1970, UTC.
 
     Source: pkg/scheduler/framework/types.go, QueuedPodInfo.
     """
 
-    __slots__ = (
-        "attempt",
-        "attempts",
-        "backing_off_since",
-        "backoff_expiry",
-        "causes",
-        "consecutive_errors",
-        "deadline",
-        "earlier",
-        "failure",
-        "failures",
-        "gate_failed",
-        "gate_message",
-        "gating_plugin",
-        "initial_attempt_at",
-        "key",
-        "message",
-        "obstacles",
-        "park_order",
-        "pending_plugins",
-        "pod",
-        "pool",
-        "previous_trace",
-        "priority",
-        "profile",
-        "ready_since",
-        "ref",
-        "replaced",
-        "replaces",
-        "sequence",
-        "timestamp",
-        "uid",
-        "unkept",
-        "unschedulable_count",
-        "unschedulable_plugins",
-        "was_flushed",
-        "was_parked",
-        "woken_by",
-    )
+    pod: Pod
+    """The joined object as last seen."""
+    key: tuple[str, str]
+    """(namespace, name)."""
+    uid: str
+    priority: int
+    profile: str
+    """schedulerName: whose plugins judge it."""
+    timestamp: float
+    """When it was added, or put back after its last attempt: orders pods of equal priority."""
+    sequence: int = 0
+    """CLUSTER sequence of that version of the object."""
+    causes: tuple[str, ...] = ()
+    """Traceparents of what made the pod: the request that wrote it, the eviction that it replaces."""
+    replaces: tuple[str, ...] = ()
+    """Those of what ended the pod that it replaces, ..."""
+    replaced: str = ""
+    """... and that pod's name."""
+    earlier: tuple[Version, ...] = ()
+    """Versions before it that a scheduler may count on a node: from the one that was handed out on, oldest
+    first.
+    """
+    pool: Pool = Pool.NOWHERE
+    """Written by `enter` alone."""
+    initial_attempt_at: float | None = None
+    """When it first entered activeQ."""
+    attempts: int = 0
+    unschedulable_count: int = 0
+    consecutive_errors: int = 0
+    backoff_expiry: int | None = None
+    """Whole second within which its backoff ends; None before the first failure."""
+    unschedulable_plugins: frozenset[str] = NOBODY
+    """Rejectors of the last attempt; they stay until the next failure."""
+    pending_plugins: frozenset[str] = NOBODY
+    obstacles: Mapping[str, tuple[str, ...]] = NO_OBSTACLES
+    """What these plugins said stands in its way, by plugin; it stays as long as they do."""
+    gating_plugin: str = ""
+    """The PreEnqueue plugin that keeps it out of activeQ and backoffQ."""
+    gate_message: str = ""
+    gate_failed: bool = False
+    """Whether the gating plugin could not say, rather than said no."""
+    was_flushed: bool = False
+    """Whether the safety flush rescued it: scheduled right after, some hint is wrong."""
+    park_order: int = 0
+    """Grows with every parking: pods are judged in this order."""
+    woken_by: WakeUp | None = None
+    """What ended its last parking."""
+    was_parked: bool = False
+    """Since it was added or put back."""
+    backing_off_since: float | None = None
+    """When it entered backoffQ or errorBackoffQ, since it was added or put back."""
+    ready_since: float | None = None
+    """When it entered activeQ, since it was added or put back; None while it has not."""
+    previous_trace: str = ""
+    """Traceparent of the root span of the last attempt whose trace is kept, or that is under way."""
+    failure: str = ""
+    """What the last attempt that failed is compared by (`queue_api.failure_of`)."""
+    failures: int = 0
+    """How many attempts in a row failed like that."""
+    unkept: int = 0
+    """How many of them, the last ones, have no trace."""
+    attempt: str = ""
+    """Id of the attempt that it is in flight or binding by."""
+    deadline: float | None = None
+    """In `binding`: when it goes back."""
+    message: str = ""
+    """Why the last attempt failed, for people."""
+    ref: PodRef = NO_REF
+    """What effects name it by."""
 
-    def __init__(
-        self,
-        pod: Pod,
-        *,
-        key: tuple[str, str],
-        uid: str,
-        priority: int,
-        profile: str,
-        now: float,
-        sequence: int = 0,
-    ) -> None:
-        self.pod = pod
-        """The joined object as last seen."""
-        self.sequence = sequence
-        """CLUSTER sequence of that version of the object."""
-        self.earlier: tuple[Version, ...] = ()
-        """Versions before it that a scheduler may count on a node: from the one that was handed out on,
-        oldest first.
-        """
-        self.key = key
-        """(namespace, name)."""
-        self.uid = uid
-        self.ref = PodRef(namespace=key[0], name=key[1], uid=uid)
-        """What effects name it by."""
-        self.priority = priority
-        self.profile = profile
-        """schedulerName: whose plugins judge it."""
-        self.pool = Pool.NOWHERE
-        """Written by `enter` alone."""
-        self.timestamp = now
-        """When it was added, or put back after its last attempt: orders pods of equal priority."""
-        self.initial_attempt_at: float | None = None
-        """When it first entered activeQ."""
-        self.attempts = 0
-        self.unschedulable_count = 0
-        self.consecutive_errors = 0
-        self.backoff_expiry: int | None = None
-        """Whole second within which its backoff ends; None before the first failure."""
-        self.unschedulable_plugins = NOBODY
-        """Rejectors of the last attempt; they stay until the next failure."""
-        self.pending_plugins = NOBODY
-        self.obstacles = NO_OBSTACLES
-        """What these plugins said stands in its way, by plugin; it stays as long as they do."""
-        self.gating_plugin = ""
-        """The PreEnqueue plugin that keeps it out of activeQ and backoffQ."""
-        self.gate_message = ""
-        self.gate_failed = False
-        """Whether the gating plugin could not say, rather than said no."""
-        self.was_flushed = False
-        """Whether the safety flush rescued it: scheduled right after, some hint is wrong."""
-        self.park_order = 0
-        """Grows with every parking: pods are judged in this order."""
-        self.woken_by: WakeUp | None = None
-        """What ended its last parking."""
-        self.was_parked = False
-        """Since it was added or put back."""
-        self.backing_off_since: float | None = None
-        """When it entered backoffQ or errorBackoffQ, since it was added or put back."""
-        self.ready_since: float | None = None
-        """When it entered activeQ, since it was added or put back; None while it has not."""
-        self.previous_trace = ""
-        """Traceparent of the root span of the last attempt whose trace is kept, or that is under way."""
-        self.failure = ""
-        """What the last attempt that failed is compared by (`queue_api.failure_of`)."""
-        self.failures = 0
-        """How many attempts in a row failed like that."""
-        self.unkept = 0
-        """How many of them, the last ones, have no trace."""
-        self.causes: tuple[str, ...] = ()
-        """Traceparents of what made the pod: the request that wrote it, the eviction that it replaces."""
-        self.replaces: tuple[str, ...] = ()
-        """Those of what ended the pod that it replaces, ..."""
-        self.replaced = ""
-        """... and that pod's name."""
-        self.attempt = ""
-        """Id of the attempt that it is in flight or binding by."""
-        self.deadline: float | None = None
-        """In `binding`: when it goes back."""
-        self.message = ""
-        """Why the last attempt failed, for people."""
+    def __post_init__(self) -> None:
+        self.ref = PodRef(namespace=self.key[0], name=self.key[1], uid=self.uid)
 
     def waited(self, now: float) -> Waited:
         """How it has waited, as it is handed out; from here on its next wait is counted."""
         ready = now if self.ready_since is None else self.ready_since
+        self.ready_since = None
+        if self.backing_off_since is None and not self.was_parked:
+            return Waited(ready, 0.0, 0.0)
         backing_off = ready if self.backing_off_since is None else self.backing_off_since
         parked_s = backing_off - self.timestamp if self.was_parked else 0.0
-        self.was_parked, self.backing_off_since, self.ready_since = False, None, None
+        self.was_parked, self.backing_off_since = False, None
         return Waited(ready, max(0.0, parked_s), max(0.0, ready - backing_off))
 
     @property

@@ -56,7 +56,7 @@ class Recent:
         if isinstance(one, Incoming):
             self._seen.append((now, (one.event,), one.object_name[:LONGEST], one.id[:LONGEST], one.position))
         else:
-            self._seen.append((now, one.events, one.object_name[:LONGEST], None, one.sequence))
+            self._seen.append((now, one.events, one.object_name[:LONGEST], None, one.origin.sequence))
 
     def reaches(self, since: float) -> bool:
         """Whether all events from `since` on are remembered."""

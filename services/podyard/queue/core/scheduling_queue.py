@@ -386,7 +386,7 @@ class SchedulingQueue:
         if pod is not None:
             if pod.pool in (Pool.UNSCHEDULABLE, Pool.GATED):
                 self.parked.remove(pod)
-            else:
+            elif pod.pool in (Pool.ACTIVE, Pool.BACKOFF, Pool.ERROR_BACKOFF):
                 for heap in (self.active, self.backing_off, self.errors):
                     if heap.remove(pod):
                         break

@@ -96,7 +96,8 @@ def by_class(parked: Parked, hints: Hints, incoming: Incoming, meant: Meant) -> 
 
 def _about_itself(parked: Parked, incoming: Incoming) -> QueuedPod | None:
     """The parked pod that the event is about: hints may know it by its uid, which no class does."""
-    changed = incoming.old if incoming.new is None else incoming.new
+    old, new = incoming.objects
+    changed = old if new is None else new
     return parked.get(changed.metadata.uid) if isinstance(changed, Pod) else None
 
 
@@ -114,7 +115,7 @@ def _concerned(
     for profile, watcher, shelf in shelves:
         if by_index:
             matching = hints.matching(profile, watcher, incoming.event)
-            found.update(shelf.candidates(matching, incoming.old, incoming.new))
+            found.update(shelf.candidates(matching, *incoming.objects))
         else:
             found.update(shelf.every())
     if by_index and itself is not None:
