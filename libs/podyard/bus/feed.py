@@ -116,7 +116,7 @@ class Feed:
         tokens = reply.split(".")
         first = 5 if len(tokens) == _ACK_TOKENS else 7
         try:
-            sequence, number, stored_ns, pending = (int(token) for token in tokens[first : first + 4])
+            sequence, number, stored_ns, pending = map(int, tokens[first : first + 4])
         except ValueError:
             log.warning("%s got a message that no consumer sent, reply subject %r", self._subject, reply)
             return

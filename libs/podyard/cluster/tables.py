@@ -309,11 +309,6 @@ class Tables:
         changes.append(Change(resource, new.metadata.uid, old, new, origin, gap=gap))
         return changes
 
-    def keep_document(self, resource: str, key: NamespacedName, sequence: int, document: Raw) -> None:
-        """The document of the version that `put_other` was given, if it may be needed."""
-        if resource in DOCUMENTED:
-            self.documents[resource, key] = sequence, document
-
     def remove_other(self, resource: str, key: NamespacedName, origin: Origin, gap: bool = False) -> list[Change]:
         """An object of any other kind is gone."""
         self.documents.pop((resource, key), None)

@@ -235,10 +235,11 @@ class ClusterView(Fold[Tables]):
         gap = not tables.succeeds(delivery.subject, delivery.sequence, delivery.predecessor)
         if tables.unreadable:
             tables.unreadable.pop(delivery.subject, None)
-        if delivery.deleted:
+        deleted = delivery.deleted
+        if deleted:
             tables.mark(delivery.subject, delivery.stored_at, delivery.ttl_s)
         if len(parts) == _OBJECT_TOKENS:
-            return self._apply_object(tables, parts, delivery, gap)
+            return self._apply_object(tables, parts, delivery, gap, deleted)
         if delivery.subject == subjects.CENSUS:
             return []
         if len(parts) != _FACT_TOKENS.get(parts[1]):
@@ -257,12 +258,13 @@ class ClusterView(Fold[Tables]):
             case _:
                 return self._apply_nomination(tables, parts, delivery, gap)
 
-    def _apply_object(self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool) -> list[Change]:
+    def _apply_object(
+        self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool, deleted: bool
+    ) -> list[Change]:
         resource, key = subjects.decode(parts[1]), (subjects.decode(parts[2]), subjects.decode(parts[3]))
         stored, document, origin = None, _NO_DOCUMENT, None
         try:
             event = _decode_event(delivery.payload)
-            size = len(delivery.payload)
             origin = Origin(
                 delivery.sequence,
                 delivery.trace,
@@ -270,10 +272,10 @@ class ClusterView(Fold[Tables]):
                 event.who,
                 event.why,
                 event.causes,
-                size,
+                len(delivery.payload),
                 event.replaces,
             )
-            if not delivery.deleted and event.op == "put":
+            if not deleted and event.op == "put":
                 document = event.object
                 if resource in DOCUMENTED:
                     decoding.document(document)  # or whoever writes it again finds out
@@ -284,9 +286,9 @@ class ClusterView(Fold[Tables]):
             origin = _origin(delivery)
         if stored is None:
             return _remove(tables, resource, key, origin, gap)
-        changes = _put(tables, resource, key, stored, origin, gap)
-        tables.keep_document(resource, key, delivery.sequence, document)
-        return changes
+        if resource in DOCUMENTED:
+            tables.documents[resource, key] = delivery.sequence, document
+        return _put(tables, resource, key, stored, origin, gap)
 
     def _apply_pod_status(self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool) -> list[Change]:
         node, uid = subjects.decode(parts[2]), subjects.decode(parts[-1])

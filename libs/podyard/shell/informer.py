@@ -186,7 +186,8 @@ class _Sink:
             self._on_changes(changes)
             self.delivery = None
         self._carry_out()
-        self._wake()
+        if self._waiting:
+            self._wake()
 
     def _raised(self, delivery: Delivery, error: Exception) -> None:
         log.error("the view raised on %s @%d, which is set aside", delivery.subject, delivery.sequence, exc_info=error)

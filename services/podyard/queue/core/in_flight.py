@@ -9,7 +9,7 @@ Source: pkg/scheduler/backend/queue/active_queue.go (inFlightPods, inFlightEvent
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 from podyard.framework import events
 from podyard.queue.core.messages import Incoming
@@ -30,11 +30,8 @@ POD_POPPED: Final = "PodPopped"
 TOO_MANY: Final = "more events came meanwhile than are kept"
 
 
-class Recorded(NamedTuple):
-    """An event in the list."""
-
-    number: int
-    incoming: Incoming
+Recorded: TypeAlias = tuple[int, Incoming]
+"""An event in the list, and its number."""
 
 
 class InFlight:
@@ -77,7 +74,7 @@ class InFlight:
         if not self._markers:
             return False
         self._number += 1
-        self._events.append(Recorded(self._number, incoming))
+        self._events.append((self._number, incoming))
         self._bytes += _taken(incoming)
         if len(self._events) > self._most or self._bytes > self._most_bytes:
             self._forget()
@@ -116,7 +113,7 @@ class InFlight:
             return False
         if self._events:
             oldest = next(iter(self._markers.values()), self._number + 1)
-            while self._events and self._events[0].number < oldest:
+            while self._events and self._events[0][0] < oldest:
                 self._pop()
         return True
 

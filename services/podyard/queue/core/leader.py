@@ -364,7 +364,7 @@ class Leader:
         attempt = self.attempts.get(pod.attempt)
         if attempt is None or (attempt.state == "open" and by != attempt.id):
             return  # its scheduler will say what became of the attempt: each ends once
-        self.queue.done(pod.uid)
+        self.queue.in_flight.done(pod.uid)
         if is_sampled(trace):
             attempt.trace = flagged(attempt.trace)
         if by in ("", attempt.id):

@@ -129,9 +129,9 @@ class SchedulingQueue:
     def add(self, pod: QueuedPod, now: float) -> None:
         """A pod became pending: to activeQ, or gated."""
         self.pods[pod.uid] = pod
-        self._to_active(pod, now, ADDED)
-        if pod.pool is Pool.ACTIVE:
-            self.nominator.set(pod.uid, pod.pod.status.nominated_node_name)
+        nominated = pod.pod.status.nominated_node_name
+        if self._to_active(pod, now, ADDED) is Pool.ACTIVE and nominated:
+            self.nominator.set(pod.uid, nominated)
 
     def _to_active(self, pod: QueuedPod, now: float, why: str, *, run_gates: bool = True) -> Pool:
         """Into activeQ if no PreEnqueue plugin objects (asked before already, for a pod of the backoffQ).
@@ -142,7 +142,8 @@ class SchedulingQueue:
             return self._gate(pod, now, why)
         if pod.initial_attempt_at is None:
             pod.initial_attempt_at = now
-        self.parked.remove(pod)
+        if self.parked:
+            self.parked.remove(pod)
         self.active.push(self._sort_key(pod), pod)
         pod.enter(Pool.ACTIVE)
         pod.ready_since = now
