@@ -58,8 +58,14 @@ class PodView(msgspec.Struct, eq=False, gc=False):
         """The joined object: spec.nodeName from the binding, status from the agent, the nominated node from
         the queue. On a node that is lost it is not ready."""
         if self._joined is None:
-            self._joined = _join(self)
+            self._joined = _join(self) if self._has_facts else self.stored
         return self._joined
+
+    @property
+    def _has_facts(self) -> bool:
+        """Whether anything is known of it besides its object."""
+        known = self.bound or self.release or self.status or self.nomination or self.lost
+        return known is not None
 
     @property
     def namespace(self) -> str:

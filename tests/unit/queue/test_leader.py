@@ -7,6 +7,7 @@ import pytest
 
 from podyard.objects.core import Pod
 from podyard.proto import codec
+from podyard.proto.decisions import WakeUp
 from podyard.proto.message import PodRef
 from podyard.proto.queue_api import (
     ActivateRequest,
@@ -155,6 +156,49 @@ def test_scheduled_waits_for_the_binding_and_leaves_with_it(stage: Stage) -> Non
     assert stage.ended() == [("a", "scheduled")]
     assert stage.leader.attempts == {}
     assert stage.leader.binding == {}
+
+
+def test_what_is_told_of_an_attempt_is_each_under_its_name(stage: Stage) -> None:
+    (pod,) = stage.add("a")
+    pod.causes, pod.replaces, pod.replaced, pod.unkept, pod.was_flushed = ("c",), ("r",), "older", 4, True
+    pod.unschedulable_plugins, pod.woken_by, pod.previous_trace = frozenset({"Fit"}), WakeUp(event="e"), "before"
+    pod.timestamp, pod.was_parked, pod.backing_off_since, pod.ready_since = 1.0, True, 11.0, 31.0
+    popped = stage.take()
+    stage.now = 102.0
+    stage.done(popped, "scheduled", node="n1")
+    stage.now = 103.0
+    stage.queue.delete(pod.uid)
+    stage.leader.bound(pod, "n1", popped.attempt, stage.now)
+    (told,) = [one for one in stage.queue.take_effects() if isinstance(one, AttemptEnded)]
+    assert told == AttemptEnded(
+        pod=pod.ref,
+        attempt=popped.attempt,
+        number=1,
+        profile="default-scheduler",
+        session="s",
+        queued_at=31.0,
+        popped_at=100.0,
+        at=103.0,
+        outcome="scheduled",
+        decided_at=102.0,
+        parked_s=10.0,
+        backed_off_s=20.0,
+        node="n1",
+        message="",
+        by_queue=False,
+        rejectors=frozenset({"Fit"}),
+        woken_by=WakeUp(event="e"),
+        trace=popped.trace,
+        previous_trace="before",
+        unkept=4,
+        thinned=False,
+        causes=("c",),
+        replaces=("r",),
+        replaced="older",
+        metadata=pod.pod.metadata,
+        initial_attempt_at=100.0,
+        was_flushed=True,
+    )
 
 
 def test_a_binding_that_comes_before_done_ends_the_attempt(stage: Stage) -> None:

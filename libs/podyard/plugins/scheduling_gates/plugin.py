@@ -28,10 +28,9 @@ class SchedulingGates:
 
     def pre_enqueue(self, pod: Pod) -> Status:
         """Reject a pod that has gates."""
-        gates = waiting_for(pod)
-        if not gates:
+        if not pod.spec.scheduling_gates:
             return status.SUCCESS
-        return status.unresolvable(REASON_WAITING.format(gates=f"[{' '.join(gates)}]"))
+        return status.unresolvable(REASON_WAITING.format(gates=f"[{' '.join(waiting_for(pod))}]"))
 
     def hint_signature(self, pod: Pod) -> Hashable:
         return None

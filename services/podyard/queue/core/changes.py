@@ -302,17 +302,17 @@ class Changes:
     ) -> Incoming:
         origin = change.origin
         return Incoming(
-            event=event,
-            old=old,
-            new=new,
-            id=self._event_id(origin.sequence),
-            object_name=change.object_name,
-            position=origin.sequence,
-            who=origin.who,
-            why=origin.why,
-            trace=origin.trace,
-            missed=missed,
-            bytes=origin.bytes,
+            event,
+            old,
+            new,
+            self._event_id(origin.sequence),
+            change.object_name,
+            origin.sequence,
+            origin.who,
+            origin.why,
+            origin.trace,
+            missed,
+            origin.bytes,
         )
 
     def _event_id(self, sequence: int) -> str:

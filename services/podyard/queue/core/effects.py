@@ -148,8 +148,11 @@ class Purge(NamedTuple):
 # ---- what is to be told -----------------------------------------------------------------------------------
 
 
-class AttemptEnded(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt is over: its root span and its counts are due. Times are seconds since 1970, UTC."""
+class AttemptEnded(msgspec.Struct, frozen=True):
+    """An attempt is over: its root span and its counts are due. Times are seconds since 1970, UTC.
+
+    The leader makes it by position: by names it takes 2 µs more.
+    """
 
     pod: PodRef
     attempt: str

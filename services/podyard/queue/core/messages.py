@@ -21,7 +21,7 @@ from podyard.proto.queue_api import (
 )
 
 
-class Incoming(msgspec.Struct, frozen=True, kw_only=True):
+class Incoming(msgspec.Struct, frozen=True):
     """One cluster event with the changed object before and after, and what people want to know about it."""
 
     event: ClusterEvent
