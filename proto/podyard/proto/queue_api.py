@@ -41,7 +41,7 @@ class PopRequest(Message, frozen=True, kw_only=True):
     epoch: KnownEpoch = 0
 
 
-class PoppedPod(Message, frozen=True, kw_only=True):
+class PoppedPod(Message, frozen=True):
     """One pod to schedule. The scheduler has the object from its own informer, once that has reached
     `PopReply.position`.
     """

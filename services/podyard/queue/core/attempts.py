@@ -84,20 +84,20 @@ def popped(attempt: Attempt) -> PoppedPod:
     namespace, name = pod.key
     ready_at, parked_s, backed_off_s = attempt.waited
     return PoppedPod(
-        namespace=namespace,
-        name=name,
-        uid=pod.uid,
-        attempt=attempt.id,
-        number=attempt.number,
-        profile=pod.profile,
-        queued_at=ready_at,
-        popped_at=attempt.popped_at,
-        parked_s=parked_s,
-        backed_off_s=backed_off_s,
-        woken_by=attempt.woken_by,
-        trace=attempt.trace,
-        previous_trace=attempt.previous_trace,
-        thinned=attempt.thinned,
+        namespace,
+        name,
+        pod.uid,
+        attempt.id,
+        attempt.number,
+        pod.profile,
+        ready_at,
+        attempt.popped_at,
+        attempt.woken_by,
+        attempt.trace,
+        attempt.previous_trace,
+        parked_s,
+        backed_off_s,
+        attempt.thinned,
     )
 
 
