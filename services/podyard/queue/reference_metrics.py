@@ -130,11 +130,12 @@ class ReferenceMetrics:
         """What the core counted."""
         for (queue, event), pods in counted.entered.items():
             self._incoming.labels(queue, self._bounded(event)).inc(pods)
-        took: defaultdict[str, list[float]] = defaultdict(list)
-        for event, seconds in counted.handled:
-            took[event].append(seconds)
-        for event, each in took.items():
-            self._handled.labels(self._bounded(event)).observe_all(each)
+        took: defaultdict[tuple[str, ...], list[float]] = defaultdict(list)
+        for events, seconds in counted.handled:
+            took[events].append(seconds)
+        for events, each in took.items():
+            for event in events:
+                self._handled.labels(self._bounded(event)).observe_all(each)
 
     def asked(self, call: HintCall, event: str) -> None:
         """A hint was asked. :param event: bounded"""

@@ -125,7 +125,7 @@ class TestHandled:
         Changes(stage.leader, PROFILES).apply(change, stage.now)
         handled = stage.queue.tally.take().handled
         assert {seconds for _, seconds in handled} <= {1.0}
-        return sorted(label for label, _ in handled)
+        return sorted(label for labels, _ in handled for label in labels)
 
     def test_a_pod_comes_changes_and_goes(self, stage: Stage) -> None:
         first, second = view("p"), view("p", labels=("a",), sequence=2)
@@ -279,6 +279,6 @@ def test_made_up_events_share_one_label() -> None:
     labels = [
         ClusterEvent(f"things.v1.g{number}.example.com", ActionType.ADD).label for number in range(MOST_EVENTS + 9)
     ]
-    instruments.counted(Counted({("active", label): 1 for label in labels}, [(label, 0.001) for label in labels]))
+    instruments.counted(Counted({("active", label): 1 for label in labels}, [((label,), 0.001) for label in labels]))
     assert counted(registry, "scheduler_queue_incoming_pods_total", queue="active", event=OTHERS) == 9
     assert counted(registry, "scheduler_event_handling_duration_seconds_count", event=OTHERS) == 9

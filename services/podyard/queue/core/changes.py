@@ -5,7 +5,7 @@ Source: pkg/scheduler/eventhandlers.go of kube-scheduler v1.36.2; data in tests/
 (docs/rules.md, room-comes-free-by-the-release).
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from podyard.cluster import classify
@@ -102,29 +102,30 @@ class Changes:
         started, had = queue.timer(), change.uid in queue.pods
         self._apply(change, now)
         took = queue.timer() - started
-        for label in self._labels(change, had):
-            queue.tally.handled.append((label, took))
+        if labels := self._labels(change, had):
+            queue.tally.handled.append((labels, took))
 
-    def _labels(self, change: Change, had: bool) -> Iterable[str]:
+    def _labels(self, change: Change, had: bool) -> tuple[str, ...]:
         """Which events the reference times for such a change: those that a handler of it takes.
 
         :param had: the queue had the pod before
         """
         if change.resource != subjects.PODS:
-            return [event.label for event in _named(change.events) if self._is_handled(change.resource, event)]
+            named = _named(change.events)
+            return tuple([event.label for event in named if self._is_handled(change.resource, event)])
         if change.bound and change.new is not None:
             return BOUND
         has = change.uid in self._queue.pods
         if has or had:
             if had and has:
-                return dict.fromkeys((UPDATED, *(event.label for event in _named(change.events))))
+                return tuple(dict.fromkeys((UPDATED, *(event.label for event in _named(change.events)))))
             return (ADDED,) if has else (DELETED,)
         if change.release is not None:
             return (ASSIGNED_DELETED,)
         new: PodView | None = change.new
         if new is None or new.bound is None:
             return ()
-        return dict.fromkeys((ASSIGNED_UPDATED, *(event.label for event in _named(change.events))))
+        return tuple(dict.fromkeys((ASSIGNED_UPDATED, *(event.label for event in _named(change.events)))))
 
     def _apply(self, change: Change, now: float) -> None:
         happened = change.events

@@ -22,9 +22,8 @@ class Counted(NamedTuple):
     entered: dict[tuple[str, str], int]
     """Pods that entered a queue, by queue and what brought them there: an event's label, or one of the names
     above."""
-    handled: list[tuple[str, float]]
-    """Changes of the cluster that were handled: an event's label, and seconds. A change that is several
-    events stands here for each."""
+    handled: list[tuple[tuple[str, ...], float]]
+    """Changes of the cluster that were handled: labels of the events that each one is, and seconds."""
 
 
 class Tally:
@@ -34,7 +33,7 @@ class Tally:
 
     def __init__(self) -> None:
         self._entered: dict[tuple[str, str], int] = {}
-        self.handled: list[tuple[str, float]] = []
+        self.handled: list[tuple[tuple[str, ...], float]] = []
         """As in `Counted`; to be appended to."""
 
     def __bool__(self) -> bool:
