@@ -401,9 +401,12 @@ class Watch:
         if self._ignoring():
             return
         self._heard()
-        self._passed = max(self._passed, delivery.sequence)
+        sequence = delivery.sequence
+        if sequence > self._passed:
+            self._passed = sequence
         if self._state in FOLLOW:
-            self.position = max(self.position, delivery.sequence)
+            if sequence > self.position:
+                self.position = sequence
             self._follow(delivery)
             return
         if self._is_listed(delivery.subject):
