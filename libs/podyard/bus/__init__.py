@@ -60,7 +60,7 @@ from podyard.bus.errors import (
 from podyard.bus.lease import Lease
 from podyard.bus.outgoing import Ack, Outgoing
 from podyard.bus.requests import Reply, Request
-from podyard.bus.services import Subscription, finish_all
+from podyard.bus.services import Later, Prompt, Subscription, finish_all
 from podyard.bus.settings import BusSettings, without_secrets
 from podyard.bus.watch import Watch, WatchSink, WatchSpec
 
@@ -76,11 +76,13 @@ __all__ = [
     "Delivery",
     "EmbeddedServer",
     "EmbeddedServerError",
+    "Later",
     "Lease",
     "NoResponders",
     "NotFound",
     "Outgoing",
     "PermanentError",
+    "Prompt",
     "Refused",
     "RemoteError",
     "Reply",

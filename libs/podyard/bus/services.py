@@ -20,6 +20,24 @@ log: Final = logging.getLogger("podyard.bus")
 
 Handler = Callable[[Request], Awaitable[bytes | None]]
 """Answers a request; None: it is another one's to answer, and gets no answer from here."""
+Later = Callable[[], Awaitable[bytes | None]]
+"""What there is to wait for."""
+
+
+class Prompt:
+    """A handler that mostly has the answer at once: then no task is made for the request, which costs as much
+    as a small answer."""
+
+    def __init__(self, begin: Callable[[Request], bytes | Later]) -> None:
+        """:param begin: the answer, or what waits for it"""
+        self.begin = begin
+
+    async def __call__(self, request: Request) -> bytes | None:
+        """As any handler."""
+        found = self.begin(request)
+        return found if isinstance(found, bytes) else await found()
+
+
 Callback = Callable[[str, bytes, str], None]
 
 BACKLOG: Final = 4
@@ -70,6 +88,7 @@ class Endpoint:
         self._tasks = tasks
         self._dead = dead
         self._handler = handler
+        self._begin = handler.begin if isinstance(handler, Prompt) else None
         self._max_inflight = max_inflight
         self._in_hand = 0
         self._waiting: deque[Request] = deque()
@@ -97,19 +116,35 @@ class Endpoint:
         elif self._in_hand and self._bytes + len(payload) > MOST_BYTES:
             self._reply(request, b"", _refusal(f"requests of {self._bytes >> 20} MiB are in hand", retry_s=0.2))
         elif self._in_hand < self._max_inflight:
-            self._in_hand += 1
-            self._bytes += len(payload)
-            self._tasks.start_soon(self._work, request)
+            self._take(request)
         elif len(self._waiting) < self._max_inflight * BACKLOG:
             self._bytes += len(payload)
             self._waiting.append(request)
         else:
             self._reply(request, b"", _refusal(f"{self._in_hand} requests are in hand", retry_s=0.2))
 
-    async def _work(self, request: Request) -> None:
+    def _take(self, request: Request) -> None:
+        later: Later | None = None
+        if self._begin is not None:
+            try:
+                found = self._begin(request)
+            except Exception as error:  # boundary: as in `_answer`
+                self._reply(request, b"", self._refused(request, error))
+                return
+            if isinstance(found, bytes):
+                self._reply(request, found, b"")
+                return
+            later = found
+        self._in_hand += 1
+        self._bytes += len(request.payload)
+        self._tasks.start_soon(self._work, request, later)
+
+    async def _work(self, request: Request, later: Later | None) -> None:
+        """:param later: waits for the answer to this request, which was handled already"""
         try:
             while True:
-                await self._answer(request)
+                await self._answer(request, later)
+                later = None
                 self._bytes -= len(request.payload)
                 if not self._waiting:
                     return
@@ -119,22 +154,25 @@ class Endpoint:
             if not self._in_hand:
                 self._idle.set()
 
-    async def _answer(self, request: Request) -> None:
+    async def _answer(self, request: Request, later: Later | None) -> None:
         try:
-            payload, head = await self._handler(request), b""
-        except MessageError as error:
-            self._dead.put(self._link.settings.service_name, request, str(error))
-            payload, head = b"", _refusal(str(error))
-        except RemoteError as error:
-            payload, head = b"", _refusal(error.reason)
-        except TemporaryError as error:
-            payload, head = b"", _refusal(str(error), retry_s=error.delay_s)
+            payload, head = await (self._handler(request) if later is None else later()), b""
         except Exception as error:  # boundary: a handler's bug is answered and logged, and the service goes on
-            log.exception("the handler of %s failed", request.subject)
-            payload, head = b"", _refusal(f"the service failed on it ({type(error).__name__}); its log says more")
-        if payload is None:
-            return
-        self._reply(request, payload, head)
+            payload, head = b"", self._refused(request, error)
+        if payload is not None:
+            self._reply(request, payload, head)
+
+    def _refused(self, request: Request, error: Exception) -> bytes:
+        """What is answered when a handler raised."""
+        if isinstance(error, MessageError):
+            self._dead.put(self._link.settings.service_name, request, str(error))
+            return _refusal(str(error))
+        if isinstance(error, RemoteError):
+            return _refusal(error.reason)
+        if isinstance(error, TemporaryError):
+            return _refusal(str(error), retry_s=error.delay_s)
+        log.exception("the handler of %s failed", request.subject, exc_info=error)
+        return _refusal(f"the service failed on it ({type(error).__name__}); its log says more")
 
     def _reply(self, request: Request, payload: bytes, head: bytes) -> None:
         if not request.reply:

@@ -5,7 +5,8 @@ Source of the formats: NATS ADR-32. Every instance answers `$SRV.PING|INFO|STATS
 """
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +16,7 @@ from podyard.runtime import clock
 
 if TYPE_CHECKING:
     from podyard.bus.connection import Bus, Request, Subscription
+    from podyard.bus.services import Handler, Later, Prompt
 
 VERBS: Final = ("PING", "INFO", "STATS")
 QUEUE_GROUP_OF_ONE: Final = ""
@@ -31,6 +33,19 @@ class Endpoint:
         self.errors = 0
         self.last_error = ""
         self.processing_ns = 0
+
+    @contextmanager
+    def handling(self) -> Iterator[None]:
+        """What takes time and may fail within counts."""
+        started = time.perf_counter_ns()
+        try:
+            yield
+        except Exception as error:
+            self.errors += 1
+            self.last_error = f"{type(error).__name__}: {error}"[:200]
+            raise
+        finally:
+            self.processing_ns += time.perf_counter_ns() - started
 
     def info(self) -> dict[str, Any]:
         """Entry of an INFO response."""
@@ -65,27 +80,17 @@ class Endpoints:
         self,
         name: str,
         subject: str,
-        handler: "Callable[[Request], Awaitable[bytes | None]]",
+        handler: "Handler",
         *,
         queue_group: str = QUEUE_GROUP_OF_ONE,
         max_inflight: int = 256,
     ) -> "Subscription":
         """`bus.serve`, counted and described as endpoint `name`. Served again (a new leader), it keeps its
         counts."""
+        from podyard.bus.services import Prompt  # who serves has imported the bus; who only describes need not
+
         endpoint = self._endpoint(name, subject, queue_group)
-
-        async def counted(request: "Request") -> bytes | None:
-            started = time.perf_counter_ns()
-            endpoint.requests += 1
-            try:
-                return await handler(request)
-            except Exception as error:
-                endpoint.errors += 1
-                endpoint.last_error = f"{type(error).__name__}: {error}"[:200]
-                raise
-            finally:
-                endpoint.processing_ns += time.perf_counter_ns() - started
-
+        counted = Prompt(_begun(endpoint, handler)) if isinstance(handler, Prompt) else _counted(endpoint, handler)
         return await self._bus.serve(subject, counted, queue_group=queue_group, max_inflight=max_inflight)
 
     def _endpoint(self, name: str, subject: str, queue_group: str) -> Endpoint:
@@ -117,3 +122,29 @@ class Endpoints:
         elif verb == "STATS":
             body |= {"started": self._started, "endpoints": [found.stats() for found in self._endpoints]}
         return msgspec.json.encode(body)
+
+
+def _counted(endpoint: Endpoint, handler: "Handler") -> "Handler":
+    async def counted(request: "Request") -> bytes | None:
+        endpoint.requests += 1
+        with endpoint.handling():
+            return await handler(request)
+
+    return counted
+
+
+def _begun(endpoint: Endpoint, handler: "Prompt") -> "Callable[[Request], bytes | Later]":
+    """The same of a prompt handler; what it waits for counts as well."""
+
+    def begin(request: "Request") -> "bytes | Later":
+        endpoint.requests += 1
+        with endpoint.handling():
+            found = handler.begin(request)
+        return found if isinstance(found, bytes) else lambda: _waited(endpoint, found)
+
+    return begin
+
+
+async def _waited(endpoint: Endpoint, later: "Later") -> bytes | None:
+    with endpoint.handling():
+        return await later()

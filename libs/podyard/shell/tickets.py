@@ -4,7 +4,7 @@ later.
 
 import itertools
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import anyio
 
@@ -25,6 +25,12 @@ class _InHand(Generic[R]):
         """Set with the reply; made only for one that is not there at once."""
 
 
+class Waits(NamedTuple):
+    """There is no reply yet."""
+
+    ticket: int
+
+
 class Tickets(Generic[R]):
     """Of one term. Owned by one event loop."""
 
@@ -39,16 +45,33 @@ class Tickets(Generic[R]):
         :param cause: the request, and what is asked for by it
         :param tell: tells the core of the request under this ticket
         """
+        found = self.begin(cause, tell)
+        return await self.wait(found) if isinstance(found, Waits) else found
+
+    def begin(self, cause: Cause, tell: Callable[[int], None]) -> R | Waits | None:
+        """As `ask`, for what comes at once; of what does not, `wait` is to be asked."""
         ticket, one = next(self._numbers), _InHand[R](cause)
         self._in_hand[ticket] = one
         try:
             tell(ticket)
+        except BaseException:
+            del self._in_hand[ticket]
+            raise
+        if one.reply is None and not self._over:
+            return Waits(ticket)
+        del self._in_hand[ticket]
+        return one.reply
+
+    async def wait(self, waits: Waits) -> R | None:
+        """The core's reply; None: the term has ended."""
+        one = self._in_hand[waits.ticket]
+        try:
             if one.reply is None and not self._over:
                 one.some = anyio.Event()
                 await one.some.wait()
             return one.reply
         finally:
-            del self._in_hand[ticket]
+            del self._in_hand[waits.ticket]
 
     def reply(self, ticket: int, reply: R) -> None:
         """What the core says to a request; nothing happens if nobody waits for it any more."""

@@ -2,10 +2,11 @@
 answer.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final, TypeAlias
 
-from podyard.bus import Busy, RemoteError, Request, Subscription
+from podyard.bus import Busy, Later, Prompt, RemoteError, Request, Subscription
 from podyard.proto import codec, subjects
 from podyard.proto.queue_api import (
     ActivateRequest,
@@ -22,15 +23,13 @@ from podyard.queue.core.effects import Declined, Reply
 from podyard.queue.core.messages import Asked, Would
 from podyard.runtime.micro import Endpoints
 from podyard.shell.causes import Cause
-from podyard.shell.tickets import Tickets
+from podyard.shell.tickets import Tickets, Waits
 
 MAX_POPS: Final = 1024
 """Pops that wait at once: one or two a scheduler."""
 MAX_OTHERS: Final = 256
 """Requests of each other verb that are in hand at once; none waits."""
 CHANGES_LEADER: Final = "the queue changes its leader"
-
-Handler: TypeAlias = Callable[[Request], Awaitable[bytes]]
 
 
 class QueueEndpoints:
@@ -52,21 +51,20 @@ class QueueEndpoints:
             handler = self._handler(read)
             opened.append(await endpoints.serve(verb, subjects.queue_verb(verb), handler, max_inflight=most))
 
-    def _handler(self, read: "Reader") -> Handler:
-        async def on_request(request: Request) -> bytes:
+    def _handler(self, read: "Reader") -> Prompt:
+        """All but pops that find nothing are answered at once."""
+
+        def begin(request: Request) -> bytes | Later:
             asked = read(request.payload)
             ids = ids_of(asked)
             refusal = self._set_aside(ids)
-            found = await self._tickets.ask(
-                Cause(request, ids), lambda ticket: self._tell(Asked(ticket, asked, refusal))
-            )
-            if found is None:
-                raise Busy(request.subject, CHANGES_LEADER)
-            if isinstance(found, Declined):
-                raise RemoteError(found.reason)
-            return codec.encode(found.reply)
+            found = self._tickets.begin(Cause(request, ids), lambda ticket: self._tell(Asked(ticket, asked, refusal)))
+            return partial(self._wait, request, found) if isinstance(found, Waits) else _answer(request, found)
 
-        return on_request
+        return Prompt(begin)
+
+    async def _wait(self, request: Request, waits: Waits) -> bytes:
+        return _answer(request, await self._tickets.wait(waits))
 
     def answer(self, effect: Reply | Declined) -> None:
         """What the core says to a request."""
@@ -79,6 +77,14 @@ class QueueEndpoints:
     def end(self) -> None:
         """The term is over: whoever waits, and whoever still comes, is to ask the next leader."""
         self._tickets.end()
+
+
+def _answer(request: Request, found: Reply | Declined | None) -> bytes:
+    if found is None:
+        raise Busy(request.subject, CHANGES_LEADER)
+    if isinstance(found, Declined):
+        raise RemoteError(found.reason)
+    return codec.encode(found.reply)
 
 
 def ids_of(asked: messages.Request) -> tuple[str, ...]:

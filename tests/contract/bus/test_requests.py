@@ -8,7 +8,9 @@ from podyard.bus import (
     Bus,
     Busy,
     EmbeddedServer,
+    Later,
     NoResponders,
+    Prompt,
     RemoteError,
     Reply,
     Request,
@@ -136,6 +138,55 @@ async def test_a_temporary_refusal_says_when_to_come_back(bus: Bus):
     with pytest.raises(Busy) as caught:
         await bus.request("svc.later", b"")
     assert caught.value.delay_s == 0.25
+
+
+async def test_a_prompt_handler_answers_at_once_or_later(bus: Bus):
+    release, begun = asyncio.Event(), list[bytes]()
+
+    async def later() -> bytes:
+        await release.wait()
+        return b"later"
+
+    def begin(request: Request) -> bytes | Later:
+        begun.append(request.payload)
+        return later if request.payload == b"wait" else request.payload.upper()
+
+    await bus.serve("svc.prompt", Prompt(begin), max_inflight=1)
+    waits = asyncio.create_task(bus.request("svc.prompt", b"wait"))
+    await eventually("it waits", lambda: begun)
+    behind = asyncio.create_task(bus.request("svc.prompt", b"behind"))
+    await bus.serve("svc.other", Prompt(lambda request: b"answered"))
+    assert (await bus.request("svc.other", b"")).payload == b"answered"
+    assert begun == [b"wait"], "one is in hand, and the one behind it waits"
+    release.set()
+    assert ((await waits).payload, (await behind).payload) == (b"later", b"BEHIND")
+    assert begun == [b"wait", b"behind"], "each is begun once"
+
+
+async def test_what_a_prompt_handler_raises_is_answered(bus: Bus, caplog: pytest.LogCaptureFixture):
+    faults: dict[bytes, Exception] = {
+        b"bug": KeyError("a bug"),
+        b"no": RemoteError("not you"),
+        b"busy": Busy("svc.prompt", "too much", delay_s=2.5),
+    }
+
+    def begin(request: Request) -> bytes:
+        if request.payload == b"{":
+            codec.decode(Lease, request.payload)
+        raise faults[request.payload]
+
+    await bus.serve("svc.prompt", Prompt(begin))
+    with pytest.raises(RemoteError, match="KeyError"):
+        await bus.request("svc.prompt", b"bug")
+    with pytest.raises(RemoteError, match="not you"):
+        await bus.request("svc.prompt", b"no")
+    with pytest.raises(Busy, match="too much") as caught:
+        await bus.request("svc.prompt", b"busy")
+    assert caught.value.delay_s == 2.5
+    with pytest.raises(RemoteError, match="not a Lease"):
+        await bus.request("svc.prompt", b"{")
+    assert (await dead_letter(bus, "test")).subject == "svc.prompt"
+    assert caplog.text.count("the handler of svc.prompt failed") == 1
 
 
 async def test_a_handlers_bug_is_answered_and_the_service_goes_on(bus: Bus, caplog: pytest.LogCaptureFixture):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from podyard.bus import Prompt
 from podyard.runtime.micro import Endpoints
 
 
@@ -60,6 +61,27 @@ async def test_endpoints_are_described_and_counted(bus, endpoints):
     (stats,) = json.loads(endpoints.response("STATS"))["endpoints"]
     assert (stats["num_requests"], stats["num_errors"], stats["last_error"]) == (2, 1, "ValueError: no")
     assert stats["average_processing_time"] == stats["processing_time"] // 2
+
+
+async def test_a_prompt_handler_counts_alike(bus, endpoints):
+    async def later():
+        raise ValueError("late")
+
+    def begin(request):
+        if request == "bad":
+            raise ValueError("no")
+        return later if request == "later" else b"yes"
+
+    await endpoints.serve("pop", "svc.queue.pop", Prompt(begin))
+    served = bus.handlers["svc.queue.pop"]
+    assert (served.begin("good"), await served("good")) == (b"yes", b"yes")
+    with pytest.raises(ValueError, match="no"):
+        served.begin("bad")
+    with pytest.raises(ValueError, match="late"):
+        await served.begin("later")()
+    (stats,) = json.loads(endpoints.response("STATS"))["endpoints"]
+    assert (stats["num_requests"], stats["num_errors"], stats["last_error"]) == (4, 2, "ValueError: late")
+    assert stats["processing_time"] > 0
 
 
 async def test_a_new_leader_serves_again_under_the_same_counts(bus, endpoints):

@@ -1,10 +1,11 @@
 """Requests in hand: answered at once, later, or by the end of the term."""
 
 import anyio
+import pytest
 
 from podyard.bus import Request
 from podyard.shell.causes import Cause
-from podyard.shell.tickets import Tickets
+from podyard.shell.tickets import Tickets, Waits
 
 ASKED = Cause(Request("svc.test", b"?"), ("one",))
 
@@ -13,6 +14,27 @@ async def test_a_reply_that_comes_while_the_core_is_told_is_had_at_once() -> Non
     tickets = Tickets[str]()
     assert await tickets.ask(ASKED, lambda ticket: tickets.reply(ticket, f"number {ticket}")) == "number 1"
     assert await tickets.ask(ASKED, lambda ticket: tickets.reply(ticket, f"number {ticket}")) == "number 2"
+
+
+async def test_a_reply_that_comes_before_anybody_waits_for_it_is_kept() -> None:
+    tickets = Tickets[str]()
+    waits = tickets.begin(ASKED, lambda ticket: None)
+    assert isinstance(waits, Waits)
+    assert tickets.cause(waits.ticket) == ASKED
+    tickets.reply(waits.ticket, "so")
+    assert await tickets.wait(waits) == "so"
+    assert tickets.cause(waits.ticket) is None
+
+
+async def test_a_request_on_which_the_core_raised_is_forgotten() -> None:
+    tickets = Tickets[str]()
+
+    def tell(ticket: int) -> None:
+        raise KeyError(ticket)
+
+    with pytest.raises(KeyError):
+        tickets.begin(ASKED, tell)
+    assert tickets.cause(1) is None
 
 
 async def test_each_gets_its_own_reply_when_it_comes() -> None:

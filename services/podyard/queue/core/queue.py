@@ -99,10 +99,7 @@ class Queue:
     @property
     def wake_at(self) -> float | None:
         """When to tell a `Tick`, seconds since 1970, UTC; None: only a message changes anything."""
-        if self.phase is not Phase.LEADING:
-            return None
-        tick_at, pops_at = self._tick_at, self._requests.wake_at
-        return tick_at if tick_at < pops_at else pops_at
+        return min(self._tick_at, self._requests.wake_at) if self.phase is Phase.LEADING else None
 
     @property
     def answering(self) -> int | None:
