@@ -1,9 +1,10 @@
 """nats-py's client with two short cuts, where most of a message's cost was (nats-py 2.16, measured: 15 µs a
 message read, 18 a message published and acknowledged; with them 3 and 8).
 
-- Received: a message goes to its receiver in the read loop itself (`_parser`), headers unparsed. nats-py would parse each
-  header character by character, queue the message and wake a task. What is not queued cannot overflow either:
-  there is no SlowConsumer; a slow receiver slows the reading, and the server's flow control sees it.
+- Received: a message goes to its receiver in the read loop itself (`_parser`), headers unparsed. nats-py
+  would parse each header character by character, queue the message and wake a task. What is not queued cannot
+  overflow either: there is no SlowConsumer; a slow receiver slows the reading, and the server's flow control
+  sees it.
 - Sent: a ready protocol line goes into the outgoing buffer, synchronously.
 
 It leans on names that nats-py calls its own, hence the pinned minor version; the contract tests fail if they
