@@ -5,7 +5,7 @@ Source of the formats: NATS ADR-32. Every instance answers `$SRV.PING|INFO|STATS
 """
 
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -35,7 +35,7 @@ class Endpoint:
         self.processing_ns = 0
 
     @contextmanager
-    def handling(self) -> Iterator[None]:
+    def handling(self) -> Generator[None]:
         """What takes time and may fail within counts."""
         started = time.perf_counter_ns()
         try:

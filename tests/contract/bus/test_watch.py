@@ -298,15 +298,15 @@ class Loss:
 
     def __init__(self, bus: Bus) -> None:
         client = bus._link._client  # the fault is below the public face
-        self._process = client._process_msg
+        self._take = client._take
         self.lost = 0
-        client._process_msg = self._lose_one  # type: ignore[method-assign]
+        client._take = client._ps._take = self._lose_one  # type: ignore[method-assign]
 
-    async def _lose_one(self, sid: int, subject: bytes, *rest: bytes) -> None:
+    def _lose_one(self, sid: int, subject: bytes, *rest: bytes) -> bool:
         if subject.endswith(b".lost") and not self.lost:
             self.lost += 1
-        else:
-            await self._process(sid, subject, *rest)
+            return True
+        return self._take(sid, subject, *rest)
 
 
 async def test_a_lost_message_is_noticed_by_the_next_one(bus: Bus):
