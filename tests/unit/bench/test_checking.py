@@ -310,6 +310,38 @@ def test_of_a_pod_that_was_written_again_its_room_is_judged(stream: Stream):
     assert "commit 2 binds two to n1 at 8, against: overload {'cpu': (5000, 4000)}" in stream.left().violations
 
 
+def renamed(name: str) -> dict[str, Any]:
+    made = pod(name)
+    made["metadata"]["labels"] = {"color": "red"}
+    return made
+
+
+NOT_RED = {"matchExpressions": [{"key": "color", "operator": "NotIn", "values": ["red"]}]}
+
+
+@pytest.mark.parametrize("selector", [BLUE, NOT_RED])
+def test_of_a_pod_that_was_written_again_nobody_knows_which_labels_it_had(stream: Stream, selector: dict[str, Any]):
+    put(stream, pod("one"), pod("two", affinity=affine("podAntiAffinity", labelSelector=selector)))
+    stream.bind(("one", "n1"))
+    put(stream, renamed("one"))
+    stream.bind(("two", "n1"))
+    put(stream, pod("one"))
+    assert stream.followed().violations == []
+    assert stream.left().violations == []
+
+
+def test_whoever_needs_a_mate_may_have_had_one_that_was_written_again(stream: Stream):
+    near = pod("two", affinity=affine("podAffinity"))
+    near["metadata"]["labels"] = {}
+    put(stream, pod("one"), near)
+    stream.bind(("one", "n1"))
+    stream.bind(("two", "n1"))
+    put(stream, renamed("one"))
+    assert stream.followed().violations == []
+    left = stream.left()
+    assert (left.violations, left.unjudged[OVERWRITTEN]) == ([], 2), "of the first itself, of the second its mate"
+
+
 def test_room_is_judged_of_a_pod_that_was_written_again_after_its_own_binding(stream: Stream):
     put(stream, pod("one", cpu="3"), pod("two", cpu="2"))
     stream.bind(("one", "n1"))

@@ -92,11 +92,12 @@ def why_not(pod: Document, node: Document, state: State, others: Standing, *, bo
 
 
 def _selected_by(terms: list[Document], owner: Document, state: State, others: Standing) -> Tally:
-    """Pods that all of these terms select."""
+    """Pods that all of these terms select, as far as their labels are known."""
     places = [namespaces(term, owner, state) for term in terms]
 
     def counts(one: Placed) -> bool:
-        return all(reaches(term, found, one.pod) for term, found in zip(terms, places, strict=True))
+        selected = (reaches(term, found, one.pod) for term, found in zip(terms, places, strict=True))
+        return not one.unknown and all(selected)
 
     return others.tally(
         ("selected", tuple(places), content({"of": [term.get("labelSelector") for term in terms]})), counts
@@ -120,6 +121,8 @@ def _lonely(pod: Document, node: Document, state: State, others: Standing) -> st
     ):
         return ""
     missing = [key for key in keys if not domains[key].get(labels(node).get(key, ""))]
+    if missing and others.unknown:
+        raise UnknownError("of some pods it is not known which labels they had")
     return f"required affinity, nobody in this {missing[0]}" if missing else ""
 
 
@@ -151,7 +154,7 @@ def _somebody(others: Standing, term: Document, value: str, nodes: Nodes, places
     names = (
         one.pod["metadata"]["name"]
         for one in others
-        if values.get(one.node) == value and reaches(term, places, one.pod)
+        if values.get(one.node) == value and not one.unknown and reaches(term, places, one.pod)
     )
     return next(names, "")
 
