@@ -263,6 +263,26 @@ def test_a_spread_over_too_few_domains_counts_an_empty_one(stream: Stream, least
     assert len(both(stream)) == found
 
 
+@pytest.mark.parametrize(
+    ("policy", "found"),
+    [({}, 1), ({"nodeAffinityPolicy": "Ignore"}, 1), ({"nodeTaintsPolicy": "Honor"}, 0)],
+)
+def test_a_spread_counts_nodes_by_its_policies(stream: Stream, policy: dict[str, str], found: int):
+    """The node of the third zone, which is empty, has a taint."""
+    stream.put("nodes", node("n3", "c", taints=[{"key": "dedicated", "effect": "NoExecute"}]))
+    put(stream, pod("one"), pod("two"), pod("three", topologySpreadConstraints=spread(**policy)))
+    stream.bind(("one", "n1"), ("two", "n2"), ("three", "n1"))
+    assert len(both(stream)) == found
+
+
+@pytest.mark.parametrize(("policy", "found"), [("Honor", 0), ("Ignore", 1)])
+def test_a_spread_counts_nodes_that_the_pod_selects(stream: Stream, policy: str, found: int):
+    spreads = spread(nodeAffinityPolicy=policy)
+    put(stream, pod("one"), pod("two", nodeSelector={ZONE: "a"}, topologySpreadConstraints=spreads))
+    stream.bind(("one", "n1"), ("two", "n1"))
+    assert len(both(stream)) == found
+
+
 def test_taints_keep_pods_away_that_do_not_tolerate_them(stream: Stream):
     stream.put("nodes", node("n3", taints=[{"key": "dedicated", "effect": "NoSchedule"}], unschedulable=True))
     put(stream, pod("one"), pod("two", tolerations=[{"operator": "Exists"}]))
