@@ -283,6 +283,31 @@ def test_a_spread_counts_nodes_that_the_pod_selects(stream: Stream, policy: str,
     assert len(both(stream)) == found
 
 
+@pytest.mark.parametrize(
+    "source", [{"csi": {"driver": "ebs.csi.aws.com"}}, {"awsElasticBlockStore": {"volumeID": "v"}}]
+)
+def test_a_node_takes_as_many_volumes_of_a_driver_as_it_can(stream: Stream, source: dict[str, Any]):
+    drivers = [{"name": "ebs.csi.aws.com", "allocatable": {"count": 1}}]
+    stream.put("csinodes", {"metadata": {"name": "n1", "uid": "uid-csi"}, "spec": {"drivers": drivers}})
+    pods: list[dict[str, Any]] = []
+    for name in ("one", "two"):
+        held = {"namespace": "default", "name": name}
+        volume: dict[str, Any] = {
+            "metadata": {"name": f"v-{name}", "uid": f"v-{name}"},
+            "spec": {**source, "claimRef": held},
+        }
+        claim: dict[str, Any] = {"metadata": {**held, "uid": f"c-{name}"}}
+        claim["spec"] = {"volumeName": f"v-{name}", "accessModes": ["ReadWriteOnce"]}
+        stream.put("persistentvolumes", volume)
+        stream.put("persistentvolumeclaims", claim)
+        pods.append(pod(name, volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": name}}]))
+    put(stream, *pods)
+    stream.bind(("one", "n1"))
+    assert both(stream) == []
+    stream.bind(("two", "n1"))
+    assert [text.partition("against: ")[2] for text in both(stream)] == ["volume limit of ebs.csi.aws.com: 2 of 1"]
+
+
 def test_taints_keep_pods_away_that_do_not_tolerate_them(stream: Stream):
     stream.put("nodes", node("n3", taints=[{"key": "dedicated", "effect": "NoSchedule"}], unschedulable=True))
     put(stream, pod("one"), pod("two", tolerations=[{"operator": "Exists"}]))
