@@ -200,8 +200,8 @@ def _spread(pod: Document, keys: list[str], constraint: Document, state: State, 
 
 
 def _counted(pod: Document, keys: list[str], constraint: Document, nodes: Nodes) -> tuple[bytes, Chosen]:
-    """Nodes that count, and what they are chosen by: they have all the labels, and the pod's node selector, node
-    affinity and, if it is to be so, tolerations take them.
+    """Nodes that count, and what they are chosen by: they have all the labels, and the pod's node selector,
+    node affinity and, if it is to be so, tolerations take them.
 
     Source: kube-scheduler v1.36.2, plugins/podtopologyspread/common.go, matchNodeInclusionPolicies.
     """
