@@ -263,6 +263,51 @@ def test_a_spread_over_too_few_domains_counts_an_empty_one(stream: Stream, least
     assert len(both(stream)) == found
 
 
+@pytest.mark.parametrize(
+    ("policy", "found"),
+    [({}, 1), ({"nodeAffinityPolicy": "Ignore"}, 1), ({"nodeTaintsPolicy": "Honor"}, 0)],
+)
+def test_a_spread_counts_nodes_by_its_policies(stream: Stream, policy: dict[str, str], found: int):
+    """The node of the third zone, which is empty, has a taint."""
+    stream.put("nodes", node("n3", "c", taints=[{"key": "dedicated", "effect": "NoExecute"}]))
+    put(stream, pod("one"), pod("two"), pod("three", topologySpreadConstraints=spread(**policy)))
+    stream.bind(("one", "n1"), ("two", "n2"), ("three", "n1"))
+    assert len(both(stream)) == found
+
+
+@pytest.mark.parametrize(("policy", "found"), [("Honor", 0), ("Ignore", 1)])
+def test_a_spread_counts_nodes_that_the_pod_selects(stream: Stream, policy: str, found: int):
+    spreads = spread(nodeAffinityPolicy=policy)
+    put(stream, pod("one"), pod("two", nodeSelector={ZONE: "a"}, topologySpreadConstraints=spreads))
+    stream.bind(("one", "n1"), ("two", "n1"))
+    assert len(both(stream)) == found
+
+
+@pytest.mark.parametrize(
+    "source", [{"csi": {"driver": "ebs.csi.aws.com"}}, {"awsElasticBlockStore": {"volumeID": "v"}}]
+)
+def test_a_node_takes_as_many_volumes_of_a_driver_as_it_can(stream: Stream, source: dict[str, Any]):
+    drivers = [{"name": "ebs.csi.aws.com", "allocatable": {"count": 1}}]
+    stream.put("csinodes", {"metadata": {"name": "n1", "uid": "uid-csi"}, "spec": {"drivers": drivers}})
+    pods: list[dict[str, Any]] = []
+    for name in ("one", "two"):
+        held = {"namespace": "default", "name": name}
+        volume: dict[str, Any] = {
+            "metadata": {"name": f"v-{name}", "uid": f"v-{name}"},
+            "spec": {**source, "claimRef": held},
+        }
+        claim: dict[str, Any] = {"metadata": {**held, "uid": f"c-{name}"}}
+        claim["spec"] = {"volumeName": f"v-{name}", "accessModes": ["ReadWriteOnce"]}
+        stream.put("persistentvolumes", volume)
+        stream.put("persistentvolumeclaims", claim)
+        pods.append(pod(name, volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": name}}]))
+    put(stream, *pods)
+    stream.bind(("one", "n1"))
+    assert both(stream) == []
+    stream.bind(("two", "n1"))
+    assert [text.partition("against: ")[2] for text in both(stream)] == ["volume limit of ebs.csi.aws.com: 2 of 1"]
+
+
 def test_taints_keep_pods_away_that_do_not_tolerate_them(stream: Stream):
     stream.put("nodes", node("n3", taints=[{"key": "dedicated", "effect": "NoSchedule"}], unschedulable=True))
     put(stream, pod("one"), pod("two", tolerations=[{"operator": "Exists"}]))
@@ -308,6 +353,38 @@ def test_of_a_pod_that_was_written_again_its_room_is_judged(stream: Stream):
     assert (left.violations, dict(left.unjudged), left.judged) == ([], {OVERWRITTEN: 1}, 0)
     stream.bind(("two", "n1"))
     assert "commit 2 binds two to n1 at 8, against: overload {'cpu': (5000, 4000)}" in stream.left().violations
+
+
+def renamed(name: str) -> dict[str, Any]:
+    made = pod(name)
+    made["metadata"]["labels"] = {"color": "red"}
+    return made
+
+
+NOT_RED = {"matchExpressions": [{"key": "color", "operator": "NotIn", "values": ["red"]}]}
+
+
+@pytest.mark.parametrize("selector", [BLUE, NOT_RED])
+def test_of_a_pod_that_was_written_again_nobody_knows_which_labels_it_had(stream: Stream, selector: dict[str, Any]):
+    put(stream, pod("one"), pod("two", affinity=affine("podAntiAffinity", labelSelector=selector)))
+    stream.bind(("one", "n1"))
+    put(stream, renamed("one"))
+    stream.bind(("two", "n1"))
+    put(stream, pod("one"))
+    assert stream.followed().violations == []
+    assert stream.left().violations == []
+
+
+def test_whoever_needs_a_mate_may_have_had_one_that_was_written_again(stream: Stream):
+    near = pod("two", affinity=affine("podAffinity"))
+    near["metadata"]["labels"] = {}
+    put(stream, pod("one"), near)
+    stream.bind(("one", "n1"))
+    stream.bind(("two", "n1"))
+    put(stream, renamed("one"))
+    assert stream.followed().violations == []
+    left = stream.left()
+    assert (left.violations, left.unjudged[OVERWRITTEN]) == ([], 2), "of the first itself, of the second its mate"
 
 
 def test_room_is_judged_of_a_pod_that_was_written_again_after_its_own_binding(stream: Stream):

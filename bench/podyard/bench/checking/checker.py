@@ -330,6 +330,7 @@ class Checker:
 
 
 def _told(bound: BoundPod, last: Document | None) -> Document:
-    """As much of a pod as its binding says, and what never changes of a later version, if there is one."""
-    metadata = {"name": bound.name, "namespace": bound.namespace, "uid": bound.uid, "labels": bound.labels}
+    """As much of a pod as its binding says, and what never changes of a later version, if there is one.
+    Labels may change."""
+    metadata = {"name": bound.name, "namespace": bound.namespace, "uid": bound.uid}
     return {"metadata": metadata, "spec": last["spec"] if last else {"containers": []}}

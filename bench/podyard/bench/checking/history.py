@@ -35,26 +35,28 @@ class Version(NamedTuple):
     """Else something was stored there that nobody can read any more."""
 
 
+class Chosen(NamedTuple):
+    """Some of the nodes, with their domains."""
+
+    values: dict[str, str]
+    """Of each node."""
+    domains: frozenset[str]
+
+
 class Nodes:
     """All nodes at one position."""
 
     def __init__(self, documents: dict[str, Document]) -> None:
         self.documents = documents
         """By name."""
+        self.chosen: dict[bytes, Chosen] = {}
+        """What rules have worked out of them, by what they went by."""
         self.values: Callable[[str], dict[str, str]] = cache(self._values)
         """By label: its value of each node that has it."""
-        self.holders: Callable[[str], dict[str, list[str]]] = cache(self._holders)
-        """By label: the nodes that have each value."""
 
     def _values(self, label: str) -> dict[str, str]:
         found = ((name, _labels(node).get(label)) for name, node in self.documents.items())
         return {name: value for name, value in found if value is not None}
-
-    def _holders(self, label: str) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = defaultdict(list)
-        for name, value in self.values(label).items():
-            found[value].append(name)
-        return found
 
 
 class State:

@@ -5,8 +5,9 @@ from collections import Counter
 from typing import Final
 
 from podyard.bench.checking import storage_rules
-from podyard.bench.checking.history import Document, Nodes, State, UnknownError
+from podyard.bench.checking.history import Chosen, Document, Nodes, State, UnknownError
 from podyard.bench.checking.selecting import (
+    CORDON,
     UnreadError,
     labels,
     namespace,
@@ -24,7 +25,7 @@ from podyard.objects.documents import content, mapping, mappings
 
 UNREAD: Final = ("initContainers", "overhead", "resources", "resourceClaims")
 """Fields of a pod that say what else it takes."""
-UNREAD_OF_SPREAD: Final = ("matchLabelKeys", "nodeTaintsPolicy", "nodeAffinityPolicy")
+UNREAD_OF_SPREAD: Final = ("matchLabelKeys",)
 UNREAD_OF_TERMS: Final = ("matchLabelKeys", "mismatchLabelKeys")
 
 
@@ -71,9 +72,10 @@ def why_not(pod: Document, node: Document, state: State, others: Standing, *, bo
     :raises UnreadError: it depends on a field that these rules do not read
     """
     check_read(pod)
-    taint = not_tolerated(pod, node)
+    cordoned = [CORDON] if mapping(node, "spec").get("unschedulable") else []
+    taint = not_tolerated(pod, node, *cordoned)
     if taint is not None:
-        return "cordoned" if mapping(node, "spec").get("unschedulable") else f"taint {taint['key']}"
+        return "cordoned" if taint is CORDON else f"taint {taint['key']}"
     if not selects_node(pod, node):
         return "node selector"
     name: str = node["metadata"]["name"]
@@ -92,11 +94,12 @@ def why_not(pod: Document, node: Document, state: State, others: Standing, *, bo
 
 
 def _selected_by(terms: list[Document], owner: Document, state: State, others: Standing) -> Tally:
-    """Pods that all of these terms select."""
+    """Pods that all of these terms select, as far as their labels are known."""
     places = [namespaces(term, owner, state) for term in terms]
 
     def counts(one: Placed) -> bool:
-        return all(reaches(term, found, one.pod) for term, found in zip(terms, places, strict=True))
+        selected = (reaches(term, found, one.pod) for term, found in zip(terms, places, strict=True))
+        return not one.unknown and all(selected)
 
     return others.tally(
         ("selected", tuple(places), content({"of": [term.get("labelSelector") for term in terms]})), counts
@@ -120,6 +123,8 @@ def _lonely(pod: Document, node: Document, state: State, others: Standing) -> st
     ):
         return ""
     missing = [key for key in keys if not domains[key].get(labels(node).get(key, ""))]
+    if missing and others.unknown:
+        raise UnknownError("of some pods it is not known which labels they had")
     return f"required affinity, nobody in this {missing[0]}" if missing else ""
 
 
@@ -151,16 +156,13 @@ def _somebody(others: Standing, term: Document, value: str, nodes: Nodes, places
     names = (
         one.pod["metadata"]["name"]
         for one in others
-        if values.get(one.node) == value and reaches(term, places, one.pod)
+        if values.get(one.node) == value and not one.unknown and reaches(term, places, one.pod)
     )
     return next(names, "")
 
 
 def _uneven(pod: Document, node: Document, state: State, others: Standing) -> str:
-    """Of nodes count those that have all the labels, and that the pod's selector and node affinity take.
-
-    Source: kube-scheduler v1.36.2, plugins/podtopologyspread/filtering.go, calPreFilterState, Filter.
-    """
+    """Source: kube-scheduler v1.36.2, plugins/podtopologyspread/filtering.go, calPreFilterState, Filter."""
     hard = [
         one
         for one in mappings(pod["spec"], "topologySpreadConstraints")
@@ -191,14 +193,35 @@ def _spread(pod: Document, keys: list[str], constraint: Document, state: State, 
         going = one.gone or "deletionTimestamp" in one.pod["metadata"]
         return not going and namespace(one.pod) == place and selects(selector, labels(one.pod))
 
-    key = constraint["topologyKey"]
     tally = others.tally(("spread", place, content({"of": selector})), counts)
-    nodes = state.nodes
-    if not pod["spec"].get("nodeSelector") and not node_affinity(pod) and set(keys) == {key}:
-        there = tally.by_domain(key, nodes)
-        return {value: there[value] for value in nodes.holders(key)}
-    found: Counter[str] = Counter()
-    for name, one in nodes.documents.items():
-        if selects_node(pod, one) and all(label in labels(one) for label in keys):
-            found[labels(one)[key]] += tally.on[name]
-    return dict(found)
+    kind, chosen = _counted(pod, keys, constraint, state.nodes)
+    found = tally.by(kind, chosen.values, state.nodes)
+    return {domain: found[domain] for domain in sorted(chosen.domains)}
+
+
+def _counted(pod: Document, keys: list[str], constraint: Document, nodes: Nodes) -> tuple[bytes, Chosen]:
+    """Nodes that count, and what they are chosen by: they have all the labels, and the pod's node selector,
+    node affinity and, if it is to be so, tolerations take them.
+
+    Source: kube-scheduler v1.36.2, plugins/podtopologyspread/common.go, matchNodeInclusionPolicies.
+    """
+    by_affinity = constraint.get("nodeAffinityPolicy", "Honor") == "Honor"
+    by_taints = constraint.get("nodeTaintsPolicy", "Ignore") == "Honor"
+    kind = content(
+        {
+            "keys": keys,
+            "key": constraint["topologyKey"],
+            "selector": [mapping(pod, "spec", "nodeSelector"), node_affinity(pod)] if by_affinity else None,
+            "tolerations": mappings(pod["spec"], "tolerations") if by_taints else None,
+        }
+    )
+    if kind not in nodes.chosen:
+        values = {
+            name: labels(one)[constraint["topologyKey"]]
+            for name, one in nodes.documents.items()
+            if all(label in labels(one) for label in keys)
+            and (not by_affinity or selects_node(pod, one))
+            and (not by_taints or not_tolerated(pod, one) is None)
+        }
+        nodes.chosen[kind] = Chosen(values, frozenset(values.values()))
+    return kind, nodes.chosen[kind]

@@ -103,12 +103,10 @@ def _affinity(pod: Document, kind: str) -> Document:
     return mapping(pod, "spec", "affinity", kind)
 
 
-def not_tolerated(pod: Document, node: Document) -> Document | None:
-    """A taint of a node that keeps a pod away; None: none does."""
-    spec = mapping(node, "spec")
-    taints = [*mappings(spec, "taints"), *([CORDON] if spec.get("unschedulable") else [])]
+def not_tolerated(pod: Document, node: Document, *more: Document) -> Document | None:
+    """A taint of a node, or one of `more`, that keeps a pod away; None: none does."""
     tolerations = mappings(pod["spec"], "tolerations")
-    for taint in taints:
+    for taint in (*mappings(mapping(node, "spec"), "taints"), *more):
         if taint["effect"] in KEPT_AWAY and not any(_tolerates(one, taint) for one in tolerations):
             return taint
     return None

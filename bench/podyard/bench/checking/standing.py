@@ -50,33 +50,39 @@ class Tally:
 
     def __init__(self, counts: Callable[[Placed], bool]) -> None:
         self._counts = counts
-        self.on: Counter[str] = Counter()
-        self._domains: dict[str, Counter[str]] = {}
+        self._on: Counter[str] = Counter()
+        self._domains: dict[Hashable, tuple[Mapping[str, str], Counter[str]]] = {}
+        """Of the nodes, and how many there are in each domain."""
         self._of: Nodes | None = None
 
     def add(self, one: Placed, number: int) -> None:
         """So many more (or fewer) such pods, if it is of this kind."""
         if not self._counts(one):
             return
-        self.on[one.node] += number
-        if self._of is not None:
-            for label, counts in self._domains.items():
-                value = self._of.values(label).get(one.node)
-                if value is not None:
-                    counts[value] += number
+        self._on[one.node] += number
+        for values, counts in self._domains.values():
+            if one.node in values:
+                counts[values[one.node]] += number
 
     def by_domain(self, label: str, nodes: Nodes) -> Counter[str]:
         """By the values that a label has on the nodes."""
+        return self.by(label, nodes.values(label), nodes)
+
+    def by(self, kind: Hashable, values: Mapping[str, str], nodes: Nodes) -> Counter[str]:
+        """By domains.
+
+        :param kind: the same for the same domains of these nodes
+        :param values: domains of those of the nodes that count
+        """
         if self._of is not nodes:
             self._of, self._domains = nodes, {}
-        if label not in self._domains:
-            values = nodes.values(label)
+        if kind not in self._domains:
             counts: Counter[str] = Counter()
-            for node, number in self.on.items():
+            for node, number in self._on.items():
                 if node in values:
                     counts[values[node]] += number
-            self._domains[label] = counts
-        return self._domains[label]
+            self._domains[kind] = values, counts
+        return self._domains[kind][1]
 
 
 class Standing:

@@ -6,13 +6,20 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from podyard.bench.checking.history import CLAIMS, CLASSES, CSI_NODES, VOLUMES, Document, State
-from podyard.bench.checking.selecting import UnreadError, claims, namespace, takes
+from podyard.bench.checking.selecting import claims, namespace, takes
 from podyard.bench.checking.standing import Standing
 from podyard.objects import quantity
 from podyard.objects.documents import mapping, mappings
 
 ONE_POD: Final = "ReadWriteOncePod"
 NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
+TAKEN_OVER: Final = {
+    "awsElasticBlockStore": "ebs.csi.aws.com",
+    "azureDisk": "disk.csi.azure.com",
+    "cinder": "cinder.csi.openstack.org",
+    "gcePersistentDisk": "pd.csi.storage.gke.io",
+}
+"""Drivers in the place of plugins. Source: csi-translation-lib v0.36.2, plugins."""
 SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 
 
@@ -87,10 +94,11 @@ def _attached(pod: Document, state: State) -> Iterator[tuple[str, str, str]]:
         volume = state.get(VOLUMES, "", claim["spec"].get("volumeName", ""))
         kind = state.get(CLASSES, "", claim["spec"].get("storageClassName", ""))
         if volume is not None:
-            if "awsElasticBlockStore" in volume["spec"]:
-                raise UnreadError("volumes of plugins that a driver has taken over")
             if "csi" in volume["spec"]:
                 yield volume["spec"]["csi"]["driver"], place, name
+            for plugin, driver in TAKEN_OVER.items():
+                if plugin in volume["spec"]:
+                    yield driver, place, name
         elif kind is not None and kind["provisioner"] != NO_PROVISIONER:
             yield kind["provisioner"], place, name
 

@@ -62,9 +62,9 @@ def scheduler_perf(
     :param check: Judge what was left, every waiting pod against every node, and every binding that is stored.
     :param save: Directory that gets a file with the result of each case.
     :param data: Directory that keeps the last case's logs and streams; default: a temporary one.
-    :param running: Name of a lab that runs here and holds no nodes and no pods: what is to be run is run
-        there, by its api if it has one. It keeps the objects. What a stack is started with is not for it:
-        --services, --schedulers, --sync-always, --tracing, --data.
+    :param running: Name of a lab that runs here and holds no nodes and no pods: it is used as it is, by its
+        api if it has one, and keeps the objects. What a stack is started with is not for it: --services,
+        --schedulers, --sync-always, --tracing, --data.
     :param plot: Draw pods a second by the number of schedulers into this file, .svg or .png.
     """
     from msgspec.structs import replace

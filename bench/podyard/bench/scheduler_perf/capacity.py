@@ -12,17 +12,17 @@ import msgspec
 
 from podyard.bench.meters import CLIENT, SERVER
 
-Grows: TypeAlias = Literal["instances", "leader", "cores"]
+Grows: TypeAlias = Literal["instances", "one", "cores"]
 
 GROWS: Final[dict[str, tuple[Grows, str]]] = {
     "api": ("instances", "another api"),
-    "kube_api": ("instances", "another kube_api"),
+    "kube_api": ("one", "a faster core: each instance reads everything"),
     "scheduler": ("instances", "another scheduler"),
     "node_agent": ("instances", "another agent, for some of the nodes"),
-    "queue": ("leader", "a faster core: one leads, others stand by"),
-    "binder": ("leader", "a faster core: one leads, others stand by"),
-    "workloads": ("leader", "a faster core: one leads, others stand by"),
-    "descheduler": ("leader", "a faster core: one leads, others stand by"),
+    "queue": ("one", "a faster core: one leads, others stand by"),
+    "binder": ("one", "a faster core: one leads, others stand by"),
+    "workloads": ("one", "a faster core: one leads, others stand by"),
+    "descheduler": ("one", "a faster core: one leads, others stand by"),
     SERVER: ("cores", "cores: it uses several"),
 }
 """By process, what makes it more, and what to add."""
