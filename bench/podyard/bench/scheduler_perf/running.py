@@ -132,8 +132,6 @@ class Run:
         return any(isinstance(step, Churn) for step in self._steps)
 
     def _setting(self, checked: str, services: tuple[str, ...]) -> Setting:
-        kept = history.find()
-        commit = machine.commit_of(kept.parent.parent, kept) if kept is not None else machine.Commit()
         return Setting(
             case=f"{self._case.name}/{self._workload.name}",
             stack=self._options.stack,
@@ -146,7 +144,7 @@ class Run:
             load_before=self._load_before,
             at=self._at,
             machine=machine.this_machine(),
-            commit=commit,
+            commit=history.commit(),
         )
 
     def _synchronous(self) -> dict[str, Any]:
