@@ -40,10 +40,12 @@ def draw(outcome: Outcome, file: Path) -> None:
         axes.set_xlabel("day of the recording")
     _used(used, outcome.runs)
     _over_time(fragments, outcome.runs, "fragmented", PER_CENT)
-    fragments.set_ylabel("free GPUs that requests cannot use, % of the free")
+    _title(fragments, "free GPUs that requests cannot use")
+    fragments.set_ylabel("% of the free")
     fragments.set_ylim(0, PER_CENT)
     _over_time(waiting, outcome.runs, "waiting", 1.0)
-    waiting.set_ylabel("pods waiting")
+    _title(waiting, "pods waiting")
+    waiting.set_ylabel("pods")
     waiting.set_ylim(bottom=0)
     _waits(waits, outcome.runs)
     for axes in (used, fragments, waiting, waits):
@@ -66,7 +68,8 @@ def _used(axes: Axes, runs: Sequence[Replay]) -> None:
         _over_time(axes, runs, name.lower(), PER_CENT, style)
     lines = [Line2D([], [], color="0.3", linestyle=style) for style in STYLES.values()]
     axes.legend(lines, list(STYLES), frameon=False, loc="upper left")
-    axes.set_ylabel("requested by bound pods, % of allocatable")
+    _title(axes, "requested by bound pods")
+    axes.set_ylabel("% of allocatable")
     axes.set_ylim(bottom=0)
 
 
@@ -83,9 +86,14 @@ def _waits(axes: Axes, runs: Sequence[Replay]) -> None:
         shown = [max(LEAST_MS, wait) for wait in run.wait_percentiles_ms]
         axes.step(shown, range(1, len(shown) + 1), where="post", color=colour, linewidth=1.2)
     axes.set_xscale("log")
-    axes.set_xlabel("ms from create to durable binding, of the replay")
-    axes.set_ylabel("% of the bound pods that waited no longer")
+    _title(axes, "waiting, from create to durable binding")
+    axes.set_xlabel("at most so many ms of the replay")
+    axes.set_ylabel("% of the bound pods")
     axes.set_ylim(0, PER_CENT)
+
+
+def _title(axes: Axes, text: str) -> None:
+    axes.set_title(text, loc="left", fontsize="medium")
 
 
 def _plain(axes: Axes) -> None:
