@@ -209,7 +209,7 @@ def test_waiting_in_figures():
 
 
 def outcome(*, late: float = 0.001, configs: tuple[str, ...] = ("a/least.yaml", "a/most.yaml")) -> Outcome:
-    made = planned(pod("x", cpu=5000, gpus=1), pod("y", gpus=1, scheduled=None), speedup=10)
+    made = planned(pod("x", cpu=5000, gpus=1, scheduled=5), pod("y", gpus=1, scheduled=None), speedup=10)
     happened = moments((0, "created", 0), (0, "created", 1), (0.25, "bound", 0, 0), (9, "ended", 0), (9, "removed", 1))
     seen = Seen(0.0, 10.0, happened, [late], {"NodeResourcesFit": 1})
     setting = result.setting(
@@ -248,6 +248,7 @@ def test_replays_stand_beside_each_other_within_80_columns():
     assert next(line for line in lines if "least" in line).split() == ["least", "most"]
     assert [line.split()[-2:] for line in lines if "NodeResourcesFit" in line] == [["1", "1"]]
     assert "NOT KEEP UP" not in told
+    assert "Then 1 were never scheduled; the others waited 5 s (p50), 5 s (p99)" in told
 
 
 def test_a_replay_that_was_late_says_so_loudly():

@@ -54,12 +54,15 @@ def faults(outcome: Outcome) -> list[str]:
 
 
 def _head(trace: Setting) -> Text:
+    then = trace.recorded_wait
     lives = "pods stay" if trace.pods_stay else "pods end as they did"
     thinned = f", one node in {trace.one_node_in} of each kind" if trace.one_node_in > 1 else ""
     return Text.assemble(
         (f"{trace.format}: {trace.pods:,} pods on {trace.nodes:,} nodes with {trace.gpus:,} GPUs", "bold"),
         f"\ndays {trace.begins_s / DAY_S:.1f} to {trace.ends_s / DAY_S:.1f}, {trace.speedup:,.10g} times as fast: "
         f"{trace.planned_s:,.0f} s; {lives}{thinned}",
+        f"\nThen {trace.never_scheduled:,} were never scheduled",
+        f"; the others waited {then.p50_ms / 1e3:,.0f} s (p50), {then.p99_ms / 1e3:,.0f} s (p99)" if then else "",
     )
 
 

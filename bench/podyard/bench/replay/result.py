@@ -28,7 +28,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     pods: int
     never_scheduled: int
     """Pods that the recording never scheduled."""
-    recorded_wait_s: Waits | None
+    recorded_wait: Waits | None
     """Of the others, in the recording; its milliseconds are those of the recording, too."""
     begins_s: int
     """Second of the recording at which the replay begins."""
@@ -111,7 +111,7 @@ def setting(
         gpus=sum(node.gpus for node in plan.nodes),
         pods=len(plan.pods),
         never_scheduled=sum(pod.scheduled is None for pod in plan.pods),
-        recorded_wait_s=waits.of([pod.scheduled - pod.created for pod in plan.pods if pod.scheduled is not None]),
+        recorded_wait=waits.of([pod.scheduled - pod.created for pod in plan.pods if pod.scheduled is not None]),
         begins_s=plan.begins,
         ends_s=plan.recorded_at(plan.seconds),
         speedup=plan.speedup,
