@@ -12,6 +12,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from podyard.bench.render.replay import DAY_S, names
 from podyard.bench.replay.result import Outcome, Replay
@@ -86,10 +87,17 @@ def _waits(axes: Axes, runs: Sequence[Replay]) -> None:
         shown = [max(LEAST_MS, wait) for wait in run.wait_percentiles_ms]
         axes.step(shown, range(1, len(shown) + 1), where="post", color=colour, linewidth=1.2)
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(FuncFormatter(_number))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     _title(axes, "waiting, from create to durable binding")
     axes.set_xlabel("at most so many ms of the replay")
     axes.set_ylabel("% of the bound pods")
     axes.set_ylim(0, PER_CENT)
+
+
+def _number(value: float, _place: int | None) -> str:
+    return f"{value:,.10g}"
 
 
 def _title(axes: Axes, text: str) -> None:
