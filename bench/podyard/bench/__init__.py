@@ -31,6 +31,7 @@ product imports this package but `podyard bench`, which finds it by its name; te
 - `checking`   the checker: what is wrong with a history of CLUSTER
 - `scheduler_perf/`  kube-scheduler's own benchmark files
 - `compare`    kube-scheduler's own benchmark, with kube-scheduler and with Podyard in turn
+- `replay`     recorded workloads, played again
 - `programs`   programs of others, built once each and kept
 - `pictures`   which files a picture may be drawn into, and what may go wrong
 - `commands/`  what people type

@@ -12,6 +12,8 @@ from typing import Final
 
 import msgspec
 
+from podyard.bench import machine
+from podyard.bench.machine import Commit
 from podyard.bench.performance import Entry
 from podyard.cli.errors import CliError, InputError
 
@@ -30,6 +32,12 @@ def find(code: Path = Path(__file__)) -> Path | None:
         if (place / PLACE).is_file() and (place / NEIGHBOUR).is_dir():
             return place / PLACE
     return None
+
+
+def commit() -> Commit:
+    """That of the checkout that this is run from, as far as there is one."""
+    kept = find()
+    return Commit() if kept is None else machine.commit_of(kept.parent.parent, kept)
 
 
 def read(file: Path) -> list[Entry]:

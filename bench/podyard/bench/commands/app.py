@@ -10,6 +10,7 @@ from podyard.bench.commands.contention import contention
 from podyard.bench.commands.growth import growth
 from podyard.bench.commands.history import history
 from podyard.bench.commands.scheduler_perf import compare_results, scheduler_perf
+from podyard.bench.commands.trace import trace
 from podyard.cli.options import JsonOutputOption
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ FEWEST_SECONDS: Final = 10.0
 bench = App(
     name="bench",
     help="Measure on this machine: throughput of the services, costs of cycles, events, an agent, the Kubernetes API; "
-    "conflicts, growth; kube-scheduler's own benchmarks.",
+    "conflicts, growth; kube-scheduler's own benchmarks; a recorded workload.",
 )
 bench.command(compare)
 bench.command(contention)
@@ -46,6 +47,7 @@ bench.command(growth)
 bench.command(history)
 bench.command(scheduler_perf)
 bench.command(compare_results)
+bench.command(trace)
 
 
 @bench.command

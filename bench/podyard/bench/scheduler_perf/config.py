@@ -258,15 +258,17 @@ def decode(source: str, text: str) -> tuple[Case, ...]:
     return cases
 
 
-def text_of(file: Path) -> str:
+def text_of(file: Path, most_bytes: int = LARGEST_BYTES) -> str:
     """What a file holds.
 
     :raises InputError: it cannot be read, or is too large
     """
     try:
-        if file.stat().st_size > LARGEST_BYTES:
-            raise InputError(f"{file}: larger than {LARGEST_BYTES} bytes")
-        return file.read_text(encoding="utf-8")
+        with file.open("rb") as opened:
+            found = opened.read(most_bytes + 1)
+        if len(found) > most_bytes:
+            raise InputError(f"{file}: larger than {most_bytes} bytes")
+        return found.decode()
     except OSError as error:
         raise InputError(f"{file}: {error.strerror or error}", "is the name right?") from error
     except UnicodeDecodeError as error:

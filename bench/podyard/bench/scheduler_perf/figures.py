@@ -73,6 +73,14 @@ def samples(bound: Sequence[Bound], started: float, stopped: float) -> list[floa
     return found
 
 
+def at_rank(in_order: Sequence[float], rank: int) -> float:
+    """The value below or at which so many per cent lie.
+
+    :param in_order: not empty
+    """
+    return in_order[math.ceil(len(in_order) * rank / 100) - 1]
+
+
 def throughput(found: Sequence[float]) -> Throughput | None:
     """Average and percentiles; None: there is no sample."""
     if not found:
@@ -80,7 +88,7 @@ def throughput(found: Sequence[float]) -> Throughput | None:
     in_order = sorted(found)
     return Throughput(
         average=round(sum(found) / len(found), 1),
-        **{f"perc{rank}": round(in_order[math.ceil(len(found) * rank / 100) - 1], 1) for rank in (50, 90, 95, 99)},
+        **{f"perc{rank}": round(at_rank(in_order, rank), 1) for rank in (50, 90, 95, 99)},
         samples=tuple(round(one, 1) for one in found),
     )
 
@@ -133,12 +141,11 @@ def times_from(found: Sequence[float]) -> Times | None:
     if not found:
         return None
     in_order = sorted(found)
-    at = {rank: in_order[math.ceil(len(found) * rank / 100) - 1] for rank in (50, 99)}
     return Times(
         count=len(found),
         mean_ms=round(sum(found) / len(found) * 1e3, 3),
-        p50_ms=round(at[50] * 1e3, 3),
-        p99_ms=round(at[99] * 1e3, 3),
+        p50_ms=round(at_rank(in_order, 50) * 1e3, 3),
+        p99_ms=round(at_rank(in_order, 99) * 1e3, 3),
     )
 
 

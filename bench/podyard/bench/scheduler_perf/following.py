@@ -33,9 +33,13 @@ class Wanted(NamedTuple):
 
 
 class Follower:
-    """What the binder has committed, as far as it was read."""
+    """What the binder has committed, as far as it was read.
 
-    def __init__(self, bus: Bus) -> None:
+    :param heard: is handed each record, and when it was durable
+    """
+
+    def __init__(self, bus: Bus, heard: Callable[[CommitRecord, float], None] | None = None) -> None:
+        self._heard = heard
         self.live: dict[str, Place] = {}
         """Bound pods by uid."""
         self.nodes: dict[tuple[str, str], str] = {}
@@ -98,5 +102,7 @@ class Follower:
         if matching:
             self.noted.append(Bound(at, matching))
             self.noted_pods += matching
+        if self._heard is not None:
+            self._heard(record, at)
         came, self._came = self._came, anyio.Event()
         came.set()

@@ -136,8 +136,6 @@ class Run:
         return result.streams(await holding.check(bus))
 
     def _setting(self, checked: str, streams: Streams | None, there: There) -> Setting:
-        kept = history.find()
-        commit = machine.commit_of(kept.parent.parent, kept) if kept is not None else machine.Commit()
         return Setting(
             case=f"{self._case.name}/{self._workload.name}",
             stack=there.name,
@@ -152,7 +150,7 @@ class Run:
             load_before=self._load_before,
             at=self._at,
             machine=machine.this_machine(),
-            commit=commit,
+            commit=history.commit(),
         )
 
 

@@ -1,0 +1,35 @@
+"""One replay on a lab of its own: the services and a NATS server, from their start to the figures."""
+
+import os
+
+from podyard.bench import meters
+from podyard.bench.replay import result
+from podyard.bench.replay.plan import Plan
+from podyard.bench.replay.playing import Player, Tell
+from podyard.bench.replay.result import Replay
+from podyard.bench.scheduler_perf.running import READY_WITHIN_S, STACKS
+from podyard.bus import BusSettings, connect
+from podyard.cli.lab import plan as lab_plan
+from podyard.cli.lab.lab import LabOptions, running_lab
+
+
+async def replay(plan: Plan, config: str, data: str, tell: Tell) -> Replay:
+    """Start a stack, replay, and measure.
+
+    :param config: file of a KubeSchedulerConfiguration; "": the default one
+    :param data: directory that keeps logs and streams; "": a temporary one
+    :raises CliError: it does not come to an end, or an object is refused
+    """
+    load_before = os.getloadavg()[0]
+    services = lab_plan.parse(STACKS["headline"])
+    async with running_lab(LabOptions(services=services, data_dir=data, scheduler_config=config)) as lab:
+        await lab.until_ready(READY_WITHIN_S)
+        settings = BusSettings(servers=(lab.url,), name="podyard-bench", service="cli")
+        async with connect(settings) as bus:
+            player = Player(bus, plan, tell)
+            await player.prepare()
+            pids = meters.processes(lab)
+            before = meters.cpu_seconds(pids)
+            seen = await player.play()
+            used = meters.difference(meters.cpu_seconds(pids), before)
+    return result.of(plan, seen, config=config, cpu=used, load_before=load_before)
