@@ -7,9 +7,8 @@ from podyard.bench.replay import result
 from podyard.bench.replay.plan import Plan
 from podyard.bench.replay.playing import Player, Tell
 from podyard.bench.replay.result import Replay
-from podyard.bench.scheduler_perf.running import READY_WITHIN_S, STACKS
+from podyard.bench.scheduler_perf import stacks
 from podyard.bus import BusSettings, connect
-from podyard.cli.lab import plan as lab_plan
 from podyard.cli.lab.lab import LabOptions, running_lab
 
 
@@ -21,9 +20,9 @@ async def replay(plan: Plan, config: str, data: str, tell: Tell) -> Replay:
     :raises CliError: it does not come to an end, or an object is refused
     """
     load_before = os.getloadavg()[0]
-    services = lab_plan.parse(STACKS["headline"])
+    services = stacks.processes("headline", 1)
     async with running_lab(LabOptions(services=services, data_dir=data, scheduler_config=config)) as lab:
-        await lab.until_ready(READY_WITHIN_S)
+        await lab.until_ready(stacks.READY_WITHIN_S)
         settings = BusSettings(servers=(lab.url,), name="podyard-bench", service="cli")
         async with connect(settings) as bus:
             player = Player(bus, plan, tell)
