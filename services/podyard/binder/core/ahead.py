@@ -19,8 +19,8 @@ class Ahead:
 
     def __init__(self) -> None:
         self.entries: dict[tuple[str, int], tuple[int, int, Pending]] = {}
-        """By the decision's key, in order of arrival: position, number of the arrival, decision; for others to
-        look at."""
+        """By the decision's key, in order of arrival: position, number of the arrival, decision. For others
+        to look at."""
         self._by_position: list[tuple[int, int, Pending]] = []
         self._arrivals = 0
 

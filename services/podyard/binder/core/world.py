@@ -164,8 +164,7 @@ class World:
         self.table.remove(uid)
 
     def live_on(self, nodes: Collection[str]) -> dict[str, dict[str, PodView]]:
-        """What must be on these nodes by the view and own writes, by node and uid: what the table has to agree
-        with."""
+        """What must be on these nodes by the view and own writes, by node and uid: so says the table, too."""
         live = {
             node: {
                 uid: pod
