@@ -25,8 +25,8 @@ Count: TypeAlias = Annotated[int, Meta(ge=0, le=INT64_MAX)]
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    """A message on the bus, JSON with camelCase keys; fields at their default are left out. It holds plain
-    data, and nothing in it leads back to it: the garbage collector does not look at it."""
+    """A message on the bus, JSON with camelCase keys; fields at their default are left out. Outside the
+    garbage collector, since data has no cycles."""
 
 
 class ObjectRef(Message, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ class Ahead:
 
     def __init__(self) -> None:
         self.entries: dict[tuple[str, int], tuple[int, int, Pending]] = {}
-        """By the decision's key, in order of arrival: position, number of the arrival, decision; for others
+        """By the decision's key, in order of arrival: position, number of the arrival, decision. For others
         to look at."""
         self._by_position: list[tuple[int, int, Pending]] = []
         self._arrivals = 0

@@ -29,7 +29,7 @@ its own.
 What is not known says no: a binder that took over or listed again skips only over what came after its
 listing; of old bindings the log forgets the oldest, and everything before them with it. A decision that
 claims a later number than its own says what it cannot have known. Pod there, unbound, node there, room and
-ports are judged always, and PreBind always runs.
+ports are judged always, and PreBind plugins are asked whatever was skipped.
 
 The rule: docs/rules.md, skip-only-what-was-counted-on.
 """
