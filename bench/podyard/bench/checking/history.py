@@ -59,6 +59,16 @@ class Nodes:
         return {name: value for name, value in found if value is not None}
 
 
+class Namespaces:
+    """All namespaces at one position."""
+
+    def __init__(self, documents: dict[str, Document]) -> None:
+        self.documents = documents
+        """By name."""
+        self.chosen: dict[bytes, frozenset[str]] = {}
+        """What rules have worked out of them: names, by what they went by."""
+
+
 class State:
     """All objects at one position. What is not known raises `UnknownError` once it is asked for."""
 
@@ -67,17 +77,24 @@ class State:
         all_of: Callable[[str], dict[tuple[str, str], Document]],
         get: Callable[[str, str, str], Document | None],
         nodes: Callable[[], Nodes],
+        namespaces: Callable[[], Namespaces],
     ) -> None:
         self.all = cache(all_of)
         """By resource: documents by namespace and name."""
         self.get = get
         """By resource, namespace (empty for what is in none) and name."""
         self._nodes = nodes
+        self._namespaces = namespaces
 
     @property
     def nodes(self) -> Nodes:
         """Those that there are."""
         return self._nodes()
+
+    @property
+    def namespaces(self) -> Namespaces:
+        """Those that there are."""
+        return self._namespaces()
 
 
 class History:
@@ -91,6 +108,8 @@ class History:
         self._node_changes: list[int] = []
         self._nodes: tuple[int, Nodes] = (0, Nodes({}))
         """The last that were asked for, after so many changes."""
+        self._namespace_changes: list[int] = []
+        self._namespaces: tuple[int, Namespaces] = (0, Namespaces({}))
         self._pod_changes: list[int] = []
         self._changed_pods: list[tuple[str, str]] = []
 
@@ -110,6 +129,8 @@ class History:
         self.end = max(self.end, sequence)
         if resource == NODES:
             self._node_changes.append(sequence)
+        elif resource == NAMESPACES:
+            self._namespace_changes.append(sequence)
         elif resource == PODS:
             self._pod_changes.append(sequence)
             self._changed_pods.append((namespace, name))
@@ -129,7 +150,7 @@ class History:
             found = ((key, get(resource, *key)) for key in self._versions[resource])
             return {key: document for key, document in found if document is not None}
 
-        return State(all_of, get, lambda: self._nodes_at(position))
+        return State(all_of, get, lambda: self._nodes_at(position), lambda: self._namespaces_at(position))
 
     def _nodes_at(self, position: int) -> Nodes:
         changes = bisect_right(self._node_changes, position)
@@ -137,6 +158,13 @@ class History:
             documents = self.at(position).all(NODES)
             self._nodes = changes, Nodes({name: document for (_, name), document in documents.items()})
         return self._nodes[1]
+
+    def _namespaces_at(self, position: int) -> Namespaces:
+        changes = bisect_right(self._namespace_changes, position)
+        if self._namespaces[0] != changes or not changes:
+            documents = self.at(position).all(NAMESPACES)
+            self._namespaces = changes, Namespaces({name: document for (_, name), document in documents.items()})
+        return self._namespaces[1]
 
     def pod(self, namespace: str, name: str, uid: str, position: int) -> Document | None:
         """A pod that is there at a position.

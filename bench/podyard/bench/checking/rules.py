@@ -19,7 +19,7 @@ from podyard.bench.checking.selecting import (
     selects,
     selects_node,
 )
-from podyard.bench.checking.standing import Placed, Standing, Tally, repelling_kinds, requests
+from podyard.bench.checking.standing import Placed, Standing, Tally, requests
 from podyard.objects import quantity
 from podyard.objects.documents import content, mapping, mappings
 
@@ -138,14 +138,13 @@ def _repelled(pod: Document, node: Document, state: State, others: Standing) -> 
         if value is not None and counts[value]:
             places = namespaces(term, pod, state)
             return f"anti-affinity with {_somebody(others, term, value, state.nodes, places)}"
-    for kind, owners in others.repelling.items():
+    for kind, (term, owners) in others.repelling.items():
         owner = next(iter(owners.values()))
-        term = repelling_kinds(owner.pod)[kind]
         key = term["topologyKey"]
         value = labels(node).get(key)
         if value is None or not reaches(term, namespaces(term, owner.pod, state), pod):
             continue
-        tally = others.tally(("repelling", kind), lambda one, kind=kind: one.uid in others.repelling.get(kind, ()))
+        tally = others.tally(("repelling", kind), lambda one, kind=kind: others.repels(one.uid, kind))
         if tally.by_domain(key, state.nodes)[value]:
             return f"anti-affinity of {owner.pod['metadata']['name']} or its like"
     return ""

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from podyard.bench.checking.history import NAMESPACES, Document, State
-from podyard.objects.documents import mapping, mappings
+from podyard.bench.checking.history import Document, State
+from podyard.objects.documents import content, mapping, mappings
 
 CORDON: Final[Document] = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 """The taint that an unschedulable node has, whether it says it or not."""
@@ -134,10 +134,13 @@ def namespaces(term: Document, owner: Document, state: State) -> frozenset[str]:
         return frozenset(named or (namespace(owner),))
     if not selector.get("matchLabels") and not selector.get("matchExpressions"):
         return frozenset((EVERYWHERE,))
-    found = state.all(NAMESPACES)
-    return frozenset(named) | {
-        name for (_, name), one in found.items() if selects(selector, {NAME_LABEL: name, **labels(one)})
-    }
+    there = state.namespaces
+    kind = content(selector)
+    if kind not in there.chosen:
+        there.chosen[kind] = frozenset(
+            name for name, one in there.documents.items() if selects(selector, {NAME_LABEL: name, **labels(one)})
+        )
+    return there.chosen[kind] | frozenset(named) if named else there.chosen[kind]
 
 
 def reaches(term: Document, places: frozenset[str], pod: Document) -> bool:

@@ -45,6 +45,14 @@ def repelling_kinds(pod: Document) -> dict[str, Document]:
     return {f"{namespace(pod)} {content(term)}": term for term in required(pod, "podAntiAffinity")}
 
 
+class Repelling(NamedTuple):
+    """Pods of a namespace that have a term of required anti-affinity."""
+
+    term: Document
+    owners: dict[str, Placed]
+    """By uid."""
+
+
 class Tally:
     """How many pods of a kind are on each node, and in each domain."""
 
@@ -94,8 +102,8 @@ class Standing:
         self._taken: dict[str, Counter[str]] = defaultdict(Counter)
         self._took: dict[str, Counter[str]] = {}
         self._tallies: dict[Hashable, Tally] = {}
-        self.repelling: dict[str, dict[str, Placed]] = {}
-        """By terms of required anti-affinity, with the namespace of who has them: those pods, by uid."""
+        self.repelling: dict[str, Repelling] = {}
+        """By namespace and term."""
         self.unknown: set[str] = set()
         """Uids of those of whom it is not known what they were."""
         self.users: Counter[tuple[str, str]] = Counter()
@@ -112,8 +120,8 @@ class Standing:
         self._taken[one.node].update(took)
         if one.unknown:
             self.unknown.add(one.uid)
-        for kind in repelling_kinds(one.pod):
-            self.repelling.setdefault(kind, {})[one.uid] = one
+        for kind, term in repelling_kinds(one.pod).items():
+            self.repelling.setdefault(kind, Repelling(term, {})).owners[one.uid] = one
         self._count(one, 1)
 
     def drop(self, uid: str) -> None:
@@ -126,8 +134,8 @@ class Standing:
         self.unknown.discard(uid)
         self._count(one, -1)
         for kind in repelling_kinds(one.pod):
-            del self.repelling[kind][uid]
-            if not self.repelling[kind]:
+            del self.repelling[kind].owners[uid]
+            if not self.repelling[kind].owners:
                 del self.repelling[kind]
 
     def _count(self, one: Placed, number: int) -> None:
@@ -135,6 +143,10 @@ class Standing:
             tally.add(one, number)
         for claim in claims(one.pod):
             self.users[namespace(one.pod), claim] += number
+
+    def repels(self, uid: str, kind: str) -> bool:
+        """Whether a pod has that term."""
+        return kind in self.repelling and uid in self.repelling[kind].owners
 
     def on(self, node: str) -> list[Placed]:
         """Pods on a node."""
