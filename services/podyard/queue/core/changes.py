@@ -93,8 +93,6 @@ class Changes:
         self._leader = leader
         self._queue = leader.queue
         self._profiles = frozenset(profiles)
-        self._bindings_matter = self._queue.hints.is_interested(events.ASSIGNED_POD_ADD)
-        """Whether any plugin listens to them."""
         self._last_sequence = 0
         self._same_sequence = 0
 
@@ -212,8 +210,7 @@ class Changes:
 
     def _bound(self, change: Change, old: PodView | None, new: PodView, bound: BoundPod, now: float) -> None:
         """AssignedPodAdd first, then the pod leaves the queue."""
-        if self._bindings_matter and (self._queue.parked or self._queue.in_flight):
-            self._queue.move_wanted(self._incoming(change, events.ASSIGNED_POD_ADD, None, new, change.gap), now)
+        self._move_pod(change, events.ASSIGNED_POD_ADD, None, new, now)
         pod = self._queue.delete(change.uid)
         self._nomination_is_over(new)
         if pod is not None:
