@@ -56,7 +56,7 @@ def test_of_a_move_with_an_open_end_it_is_told_when_that_was_looked_at() -> None
 
 def view_of(*pods: PodView) -> ClusterView:
     view = ClusterView()
-    view._tables.pods = {pod.key: pod for pod in pods}  # pyright: ignore[reportPrivateUsage] - as a listing leaves it
+    view.pods = {pod.key: pod for pod in pods}  # as a listing leaves it
     return view
 
 
