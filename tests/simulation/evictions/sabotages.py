@@ -21,7 +21,7 @@ def _budgets_unguarded(run: EvictionRun) -> None:
 
     async def unguarded(bus: Bus, messages: Sequence[Outgoing]) -> int:
         pod, *budgets = messages
-        return await publish(bus, [pod, *(one._replace(expect=None) for one in budgets)])  # type: ignore[arg-type]
+        return await publish(bus, [pod, *(one.but(expect=None) for one in budgets)])
 
     eviction._publish = unguarded
 

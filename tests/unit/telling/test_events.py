@@ -321,7 +321,8 @@ def test_a_deleted_pods_marker_still_tells_of_its_end(gathered: Gathered) -> Non
         uid="u",
         metadata={"deletionTimestamp": times.rfc3339(AT + 30), "deletionGracePeriodSeconds": 30},
     )
-    gathered.take(*stored.marker("pods", document)[:2])
+    marker = stored.marker("pods", document)
+    gathered.take(marker.subject, marker.payload)
     gathered.take(subjects.pod_status("n1", "default", "web", "u"), b"")
     assert gathered.reasons == ["Killing"]
 
