@@ -130,11 +130,10 @@ class Gatherer:
     def _judge_all(self, batch: Batch, now: float) -> None:
         """Judge up to a batch of decisions, in order; mates that were accepted count, so no uid is twice in
         the batch: the server refuses such a batch without saying why, NATS error 10164."""
-        position = self._world.view.position
-        self._put_back(self._ahead.reached(position), Event.VIEW_HAS_REACHED)
+        self._put_back(self._ahead.reached(self._world.view.position), Event.VIEW_HAS_REACHED)
         judged = 0
         while judged < MAX_BATCH and (pending := self._intake.pop()) is not None:
-            if pending.decision.position > position:
+            if self._is_ahead(pending):
                 pending.happens(Event.VIEW_IS_BEHIND)
                 self._ahead.add(pending)
             elif batch.full:
@@ -156,6 +155,9 @@ class Gatherer:
         self._intake.put_back(later)
         for pending in self._ahead.received_before(now - POSITION_WAIT_S):
             self._refuse(pending, self._too_late(pending), batch)
+
+    def _is_ahead(self, pending: Pending) -> bool:
+        return pending.decision.position > self._world.view.position
 
     def _too_late(self, pending: Pending) -> BindAnswer:
         decided, read = pending.decision.position, self._world.view.position
