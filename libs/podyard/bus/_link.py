@@ -194,12 +194,10 @@ class Link:
         :raises Busy: if the connection does not take what was sent before
         :raises TooLarge, SubjectTooLong, ValueError: as `check`
         """
-        client = self._client
-        if not self._established or not client.is_connected:
-            raise Unavailable(f"no connection to NATS: {self.state.last_error}")
+        client = self._connected_client()
         self.check(subject, len(head) + len(payload))
-        if client.unsent_bytes > UNSENT_BYTES and not begun:
-            raise Busy(subject, "the connection does not take what was sent before")
+        if not begun:
+            _look_for_room(client, subject)
         client.put(_command(subject, payload, reply, head))
 
     def publish_all(self, messages: Sequence[Sendable]) -> None:
@@ -208,12 +206,15 @@ class Link:
         most = self.max_payload
         for subject, payload, _, head in messages:
             _check(subject, len(head) + len(payload), most)
+        client = self._connected_client()
+        _look_for_room(client, messages[0][0])
+        client.put_all([_command(*message) for message in messages])
+
+    def _connected_client(self) -> DirectClient:
         client = self._client
         if not self._established or not client.is_connected:
             raise Unavailable(f"no connection to NATS: {self.state.last_error}")
-        if client.unsent_bytes > UNSENT_BYTES:
-            raise Busy(messages[0][0], "the connection does not take what was sent before")
-        client.put_all([_command(*message) for message in messages])
+        return client
 
     @property
     def max_payload(self) -> int:
@@ -496,6 +497,11 @@ def _check(subject: str, size: int, most: int) -> None:
         raise SubjectTooLong(subject, subjects.LONGEST)
     if size > most:
         raise TooLarge(subject, size, most)
+
+
+def _look_for_room(client: DirectClient, subject: str) -> None:
+    if client.unsent_bytes > UNSENT_BYTES:
+        raise Busy(subject, "the connection does not take what was sent before")
 
 
 def _command(subject: str, payload: bytes, reply: str, head: bytes) -> bytes:

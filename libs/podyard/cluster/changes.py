@@ -151,8 +151,7 @@ class Change(msgspec.Struct, eq=False, gc=False):
     def object_name(self) -> str:
         """The object for people: namespace/name, or its name; put together when first asked for."""
         if self._name is None:
-            one = self.new if self.new is not None else self.old
-            _, namespace, name = ("", *one.key) if isinstance(one, PodView) else self.key
+            _, namespace, name = self.key
             self._name = f"{namespace}/{name}" if namespace else name
         return self._name
 

@@ -86,8 +86,9 @@ class ReadsTemplate(Signed, Protocol):
 
 @runtime_checkable
 class SignsFewTemplates(Signed, Protocol):
-    """Whether its signature is None can be told from what `ReadsTemplate` lists: where it is, the plugin is
-    not asked again for pods in which all of that is equal. For plugins that most templates do not concern."""
+    """What `ReadsTemplate` lists tells whether its signature of a pod is None. If that is None, the plugin is
+    not asked again for pods in which all of the list is equal. For plugins that most templates do not
+    concern."""
 
     signs_few_templates: ClassVar[bool]
     """True."""

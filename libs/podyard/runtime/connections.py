@@ -175,7 +175,7 @@ class Connection(H11Protocol):
         """Its visit is over: nothing leads back to it any more. So what it read and wrote, and its TLS
         buffers, end with it, and not when the garbage collector looks next."""
         self.app_state.clear()
-        self.scope = self.cycle = None  # type: ignore[assignment]
+        self.scope = self.cycle = None  # type: ignore[assignment]  # as uvicorn begins, though its types say otherwise
 
     def _let_go_in(self, seconds: float) -> None:
         if self._timer is not None:

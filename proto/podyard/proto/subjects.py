@@ -197,9 +197,6 @@ def pod_scheduled(namespace: str, pod: str, uid: str) -> str:
 
 def binding(namespace: str, pod: str, uid: str) -> str:
     """Subject of a pod's binding and, afterwards, its tombstone."""
-    together = namespace + pod + uid
-    if together.isascii() and together.replace("-", "").isalnum() and namespace and pod and uid:
-        return f"placement.bindings.{namespace}.{pod}.{uid}"  # most: looked at once instead of three times
     return f"placement.bindings.{encode(namespace)}.{encode(pod)}.{encode(uid)}"
 
 

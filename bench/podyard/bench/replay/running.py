@@ -8,8 +8,7 @@ from podyard.bench.replay.plan import Plan
 from podyard.bench.replay.playing import Player, Tell
 from podyard.bench.replay.result import Replay
 from podyard.bench.scheduler_perf import stacks
-from podyard.bus import BusSettings, connect
-from podyard.cli.lab.lab import LabOptions, running_lab
+from podyard.bus import connect
 
 
 async def replay(plan: Plan, config: str, data: str, tell: Tell) -> Replay:
@@ -20,15 +19,11 @@ async def replay(plan: Plan, config: str, data: str, tell: Tell) -> Replay:
     :raises CliError: it does not come to an end, or an object is refused
     """
     load_before = os.getloadavg()[0]
-    services = stacks.processes("headline", 1)
-    async with running_lab(LabOptions(services=services, data_dir=data, scheduler_config=config)) as lab:
-        await lab.until_ready(stacks.READY_WITHIN_S)
-        settings = BusSettings(servers=(lab.url,), name="podyard-bench", service="cli")
-        async with connect(settings) as bus:
-            player = Player(bus, plan, tell)
-            await player.prepare()
-            pids = meters.processes(lab)
-            before = meters.cpu_seconds(pids)
-            seen = await player.play()
-            used = meters.difference(meters.cpu_seconds(pids), before)
+    options = stacks.Options(tracing=0.0, data=data)
+    async with stacks.started(options, config) as there, connect(there.bus) as bus:
+        player = Player(bus, plan, tell)
+        await player.prepare()
+        before = meters.cpu_seconds(there.processes)
+        seen = await player.play()
+        used = meters.difference(meters.cpu_seconds(there.processes), before)
     return result.of(plan, seen, config=config, cpu=used, load_before=load_before)

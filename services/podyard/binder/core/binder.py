@@ -442,8 +442,8 @@ class Binder:
                     skipped=sum(accepted.skipped for _, accepted in batch.accepted),
                 )
             )
-        bound = ((one.decision.profile, accepted.pod, accepted.bound.node) for one, accepted in batch.accepted)
-        points.finish(self._profiles, bound, self.world.snapshot, self.world.point_times)
+        placed = ((one.decision.profile, accepted.pod, accepted.bound.node) for one, accepted in batch.accepted)
+        points.finish(self._profiles, placed, self.world.snapshot, self.world.point_times)
         committed_at = self.keeper.sequence
         answers: list[tuple[Pending, BindAnswer, BoundPod | None]] = []
         for pending, accepted in batch.accepted:
