@@ -17,6 +17,7 @@ from podyard.bench.compare.outcome import Outcome, RunError
 from podyard.bench.compare.reference_run import Programs
 from podyard.bench.compare.rows import ROWS, Row, UnknownRowError
 from podyard.bench.compare.running import Failure, Place
+from podyard.bench.compare.sides import PACED as AS_MANY
 from podyard.bench.compare.sides import PODYARD, REFERENCE, SYNCED, Side, UnknownSideError
 from podyard.bench.compare.workloads import Prepared, WorkloadError
 from podyard.bench.machine import Commit, Machine
@@ -152,6 +153,12 @@ def test_both_sides_read_the_files_of_the_release(tmp_path: Path) -> None:
 # ---- medians and ratios
 
 
+def reached(found: summary.Summary, side: Side = PODYARD) -> bool:
+    compared = summary.compared(found, side.name)
+    assert compared is not None
+    return compared.reached
+
+
 def test_a_ratio_is_that_of_medians() -> None:
     found = summary.summarise(BASIC, pairs(BASIC, (200.0, 300.0, 250.0), (5000.0, 4800.0, 1000.0)))
     against = found.against[PODYARD.name]
@@ -160,8 +167,9 @@ def test_a_ratio_is_that_of_medians() -> None:
     assert against.rates == [25.0, 16.0, 4.0]
     assert against.cpu == pytest.approx(15.0)
     assert not against.whole
-    assert summary.reached(found, PODYARD.name) is True
-    assert summary.reached(found, SYNCED.name) is None
+    assert summary.compared(found, PODYARD.name) == (pytest.approx(4800 / 250), 18, "")
+    assert reached(found)
+    assert summary.compared(found, SYNCED.name) is None
 
 
 def test_a_short_run_is_compared_by_the_time_to_the_last_binding() -> None:
@@ -171,7 +179,7 @@ def test_a_short_run_is_compared_by_the_time_to_the_last_binding() -> None:
     assert against.whole
     assert against.rate == pytest.approx(10.0)
     assert found.sides[PODYARD.name].pods_per_second is None
-    assert summary.reached(found, PODYARD.name) is False
+    assert not reached(found)
 
 
 def test_one_short_run_of_several_makes_all_count_so() -> None:
@@ -183,7 +191,15 @@ def test_where_the_file_paces_the_pods_cpu_is_compared() -> None:
     found = summary.summarise(PACED, pairs(PACED, (71.0,), (71.0,)))
     assert found.of_cpu
     assert found.goal == rows.CPU_GOAL
-    assert summary.reached(found, PODYARD.name) is True, "15 times"
+    assert reached(found), "15 times"
+
+
+def test_where_pods_come_at_the_rate_of_the_reference_attempts_are_compared() -> None:
+    """30 ms against 2.5."""
+    ours = msgspec.structs.replace(figures(250.0), attempt_mean_ms=2.5)
+    found = summary.summarise(BASIC, [run(BASIC, 1, REFERENCE, figures(250.0)), run(BASIC, 1, AS_MANY, ours)])
+    assert summary.compared(found, AS_MANY.name) == (pytest.approx(12.0), rows.TIME_GOAL, "a")
+    assert reached(found, AS_MANY)
 
 
 def test_pairs_that_lack_a_side_are_no_ratio() -> None:
@@ -307,6 +323,15 @@ def test_changes_by_the_clock_are_scaled_by_the_rate_of_the_same_pair(place: Pla
     assert played.rates == [250.0]
 
 
+def test_what_is_created_at_the_rate_of_the_reference_needs_one(place: Place, played: Played) -> None:
+    wanted = running.steps((BASIC,), 1, (REFERENCE, AS_MANY))
+    played.fails = "basic/1-reference"
+    assert "is created at the rate of the reference's" in str(play(place, wanted)[1][1])
+    played.fails = ""
+    play(place, wanted)
+    assert played.rates == [250.0]
+
+
 def test_changes_by_the_clock_without_a_rate_are_no_run(place: Place, played: Played) -> None:
     played.fails = "mixed-churn/1-reference"
     _, made = play(place, running.steps((CHURNING,), 1, BOTH))
@@ -342,7 +367,7 @@ def test_the_table_fits_a_terminal() -> None:
     assert cells["basic"] == ["basic", "250", "4,800", "6,000", "400", "19.2", "18"]
     assert cells["synced"][2] == "2,600"
     assert cells["spreading"][5:7] == ["13.3", "w"], "10,000 pods in 40 s against 10,000 in 3 s"
-    assert cells["pod-add"][5:] == ["15.0", "c", "10", "c"]
+    assert cells["pod-add"][5:] == ["15.0", "c", "10"]
     assert "namespace-anti-affinity" in cells
     assert "…" not in written.getvalue()
     told = " ".join(lines)
@@ -413,6 +438,14 @@ def test_the_page_marks_which_memory_and_time_reach_their_goals(
     runs = [run(BASIC, 1, REFERENCE, figures(250.0)), run(BASIC, 1, PODYARD, ours)]
     page = compare_page.page(summary.by_row(ROWS, {BASIC.name: runs}), runs, None)
     assert f"| basic | 1,000; 30.00, 200.00 | {shown} |" in page
+
+
+def test_the_page_has_attempts_at_the_rate_of_the_reference() -> None:
+    ours = msgspec.structs.replace(figures(250.0, cpu=400.0), attempt_mean_ms=2.5, attempt_p99_ms=25.0)
+    runs = [run(BASIC, 1, REFERENCE, figures(250.0)), run(BASIC, 1, AS_MANY, ours)]
+    page = compare_page.page(summary.by_row(ROWS, {BASIC.name: runs}), runs, None)
+    assert "| basic, paced | 250 | 250 | **12.0** *a* | 1.0 | 10 | 1,000 | 400 |" in page
+    assert "| basic, paced | 1,000; 30.00, 200.00 | 1,000; 2.50, 25.00 | 1.00 | **12.0**, 8.0 |" in page
 
 
 def test_the_plot_has_a_bar_for_each_row(tmp_path: Path) -> None:
@@ -510,3 +543,5 @@ def test_podyard_runs_the_same_file() -> None:
     words = podyard_run.command(Path("/w/misc/basic.yaml"), BASIC, PODYARD, 250.0)
     assert words[3:] == ["bench", "scheduler-perf", "/w/misc/basic.yaml", "--case", BASIC.full_name, "-o", "json"]
     assert "--equal-churn" in podyard_run.command(Path("c.yaml"), CHURNING, PODYARD, 250.0)
+    paced = podyard_run.command(Path("c.yaml"), BASIC, AS_MANY, 250.0)
+    assert paced[paced.index("--pace") + 1] == "250.0"

@@ -49,7 +49,7 @@ def compare(
     :param sides: What runs, with commas: `reference`, `podyard`; `podyard-synced`, whose NATS server calls
         fsync before it acknowledges; `podyard-api`, whose pods its api creates; `podyard-all`, the same with
         all services, whose virtual nodes run the pods; `podyard-traced`, which keeps every trace instead of
-        one of a hundred.
+        one of a hundred; `podyard-paced`, whose pods are created at the rate that the reference reached.
     :param results: Directory of the result files; default: one in the cache of this user, for this commit.
     :param as_written: Run the files as they are, though a run then may be too short for its samples to count.
     :param measured_only: Make no runs: show those that are there.

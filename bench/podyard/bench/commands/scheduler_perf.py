@@ -29,6 +29,7 @@ def scheduler_perf(
     schedulers: str = "1",
     sync_always: Annotated[bool, Parameter(negative=())] = False,
     equal_churn: float = 0.0,
+    pace: float = 0.0,
     tracing: float = 0.01,
     check: Annotated[bool, Parameter(negative="--no-check")] = True,
     save: Annotated[str, Parameter(show_default=False)] = "",
@@ -58,6 +59,8 @@ def scheduler_perf(
     :param sync_always: The NATS server calls fsync before it acknowledges, as etcd does.
     :param equal_churn: Pods a second of another run: churn goes on as often for each pod as it did there. 0:
         by the clock.
+    :param pace: Pods that are measured are created at so many a second: how long attempts take where the
+        scheduler is not full. 0: as fast as they are stored.
     :param tracing: Share of the traces that services send to a collector, which keeps none; 0: no tracing.
     :param check: Judge what was left, every waiting pod against every node, and every binding that is stored.
     :param save: Directory that gets a file with the result of each case.
@@ -91,6 +94,8 @@ def scheduler_perf(
         raise InputError("which case? --case NAME/WORKLOAD", "--list shows what there is")
     if equal_churn < 0:
         raise InputError("--equal-churn must be above 0: the pods a second of the run that is to be equalled")
+    if pace < 0:
+        raise InputError("--pace must be above 0: the pods that are to be created in a second")
     pictures.check(plot)
     numbers = _numbers(schedulers)
     if plot and len(numbers) < 2:
@@ -111,7 +116,13 @@ def scheduler_perf(
         _made(Path(save))
     results: list[Result] = []
     options = Options(
-        stack=services, synchronous=sync_always, equal_churn=equal_churn, tracing=tracing, check=check, data=data
+        stack=services,
+        synchronous=sync_always,
+        equal_churn=equal_churn,
+        pace=pace,
+        tracing=tracing,
+        check=check,
+        data=data,
     )
     every = [(one, workload, steps) for (one, workload), steps in zip(chosen, plans, strict=True)]
     for (one, workload, steps), number in product(every, numbers):

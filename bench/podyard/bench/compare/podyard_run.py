@@ -43,7 +43,7 @@ def run(configuration: Path, row: Row, side: Side, log: Path, *, reference_rate:
     """
     :param log: file that is written with what the command tells beside its result, and left if it fails
     :param reference_rate: pods a second of the reference in this pair, by which changes by the clock are
-        scaled; `None`: they come as the file says
+        scaled, and at which a side that is paced creates pods; `None`: objects come as the file says
     :raises RunError: with the reason; it fails, too, where what it stored is found wrong: that is a note
     """
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -105,6 +105,7 @@ def read(written: bytes) -> Outcome:
 def command(configuration: Path, row: Row, side: Side, reference_rate: float | None) -> list[str]:
     """Its words. Pure."""
     scaled = ["--equal-churn", f"{reference_rate:.1f}"] if row.churns and reference_rate else []
+    paced = ["--pace", f"{reference_rate:.1f}"] if side.paced and reference_rate else []
     return [
         *PODYARD,
         "bench",
@@ -114,6 +115,7 @@ def command(configuration: Path, row: Row, side: Side, reference_rate: float | N
         row.full_name,
         *side.words,
         *scaled,
+        *paced,
         "-o",
         "json",
     ]

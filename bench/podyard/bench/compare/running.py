@@ -107,10 +107,10 @@ def _one(place: Place, step: Step, there: dict[str, Run]) -> Run:
     else:
         reference = there.get(key(row, pair, REFERENCE))
         rate = (reference.figures.pods_per_second or reference.figures.whole_rate) if reference else None
-        if row.churns and rate is None:
+        if (row.churns or side.paced) and rate is None:
+            why = "is created at the rate of the reference's" if side.paced else "changes objects by the clock"
             raise RunError(
-                f"{row.full_name} changes objects by the clock: Podyard's run needs the rate of the reference's, "
-                f"and pair {pair} has none"
+                f"{row.full_name} {why}: Podyard's run needs the rate of the reference's, and pair {pair} has none"
             )
         outcome = podyard_run.run(prepared.configuration, row, side, log, reference_rate=rate)
     return _run(place, step, outcome, rfc3339(started), load, besides.elsewhere())

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 import msgspec
 
 from podyard.bench.compare.figures import Figures, Run
-from podyard.bench.compare.rows import CPU_GOAL, Row
-from podyard.bench.compare.sides import REFERENCE
+from podyard.bench.compare.rows import CPU_GOAL, TIME_GOAL, Row
+from podyard.bench.compare.sides import PACED, REFERENCE
 
 SAME_PODS: Final = 0.01
 """Share by which the pods of both sides may differ before it is told: where objects change by the clock, some
@@ -47,6 +47,8 @@ class Against(msgspec.Struct, frozen=True, kw_only=True):
     """The reference's CPU a pod, as a multiple of the side's."""
     memory: float | None
     """The side's memory, as a share of the reference's."""
+    attempt: float | None
+    """The reference's mean time of an attempt, as a multiple of the side's."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,6 +160,7 @@ def _against(reference: Sequence[Run], found: Sequence[Run]) -> Against:
         whole=whole,
         cpu=_ratio(theirs.cpu_us, ours.cpu_us),
         memory=_ratio(ours.memory_mib, theirs.memory_mib),
+        attempt=_ratio(theirs.attempt_mean_ms, ours.attempt_mean_ms),
     )
 
 
@@ -169,13 +172,32 @@ def _ratio(one: float | None, other: float | None) -> float | None:
     return one / other if one is not None and other else None
 
 
-def reached(summary: Summary, side: str) -> bool | None:
-    """Whether a side reaches the goal; `None`: it has not been compared."""
+class Compared(NamedTuple):
+    """The ratio by which a side of a row is judged."""
+
+    ratio: float | None
+    """The reference's figure as a multiple of the side's, of rates the other way round."""
+    goal: float
+    mark: str
+    """What is compared: "" pods a second; "w" those from the first create to the last binding; "c" CPU a pod;
+    "a" the mean time of an attempt."""
+
+    @property
+    def reached(self) -> bool:
+        """Whether it reaches the goal."""
+        return self.ratio is not None and self.ratio >= self.goal
+
+
+def compared(summary: Summary, side: str) -> Compared | None:
+    """What of a side counts; `None`: it has not been compared."""
     against = summary.against.get(side)
     if against is None:
         return None
-    ratio = against.cpu if summary.of_cpu else against.rate
-    return ratio is not None and ratio >= summary.goal
+    if side == PACED.name:
+        return Compared(against.attempt, TIME_GOAL, "a")
+    if summary.of_cpu:
+        return Compared(against.cpu, summary.goal, "c")
+    return Compared(against.rate, summary.goal, "w" if against.whole else "")
 
 
 def by_row(rows: Sequence[Row], runs: Mapping[str, Sequence[Run]]) -> list[Summary]:

@@ -13,6 +13,12 @@ from podyard.bench.compare.summary import Medians, Summary
 from podyard.cli.render import tables
 
 UNKNOWN: Final = "-"
+MARKS: Final = {
+    "w": "w: pods by time from first create to last binding; under 5 s, too few samples",
+    "c": "c: the file paces the pods: ratio and goal are of CPU a pod",
+    "a": "a: pods come at the reference's rate: ratio and goal are of an attempt's mean time",
+}
+"""What a ratio is of, where it is not of pods a second."""
 MUCH_CORES: Final = 0.1
 """From so many on, that others have, figures are of something else."""
 
@@ -35,11 +41,8 @@ def report(rows: Sequence[Summary], runs: Sequence[Run]) -> RenderableType:
 
 def legend(rows: Sequence[Summary], runs: Sequence[Run]) -> list[str]:
     """What is to be known of the table, and what was run on what."""
-    lines: list[str] = []
-    if any(against.whole for row in rows if not row.of_cpu for against in row.against.values()):
-        lines.append("w: pods by time from first create to last binding; under 5 s, too few samples")
-    if any(row.of_cpu for row in rows):
-        lines.append("c: the file paces the pods: ratio and goal are of CPU a pod")
+    marks = {found.mark for row in rows for side in row.against if (found := summary.compared(row, side))}
+    lines = [line for mark, line in MARKS.items() if mark in marks]
     return [*lines, *checked(runs), *made_on(runs)]
 
 
@@ -87,10 +90,10 @@ def label(run: Run) -> str:
 def _line(row: Summary, side: str) -> tuple[str | Text, ...]:
     against = row.against.get(side)
     whole = against.whole if against else False
-    mark = " c" if row.of_cpu else " w" if whole else ""
-    ratio = (against.cpu if row.of_cpu else against.rate) if against else None
-    shown = f"{ratio:.1f}{mark}" if ratio is not None else UNKNOWN
-    style = {True: "green", False: "yellow", None: ""}[summary.reached(row, side)]
+    found = summary.compared(row, side)
+    mark = f" {found.mark}" if found and found.mark else ""
+    shown = f"{found.ratio:.1f}{mark}" if found and found.ratio is not None else UNKNOWN
+    style = "" if found is None else "green" if found.reached else "yellow"
     theirs, ours = row.sides.get(REFERENCE.name), row.sides.get(side)
     name = row.row if side == PODYARD.name else f"  {side.removeprefix('podyard-')}"
     return (
@@ -100,7 +103,7 @@ def _line(row: Summary, side: str) -> tuple[str | Text, ...]:
         cpu(theirs),
         cpu(ours),
         Text(shown, style),
-        f"{row.goal:g}{mark if row.of_cpu else ''}",
+        f"{found.goal if found else row.goal:g}",
     )
 
 

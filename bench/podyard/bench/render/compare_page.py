@@ -2,13 +2,14 @@
 
 import textwrap
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Final
 
 from podyard.bench.compare import summary
 from podyard.bench.compare.figures import Run
 from podyard.bench.compare.rows import MEMORY_GOAL, TIME_GOAL
-from podyard.bench.compare.sides import PODYARD, REFERENCE, SIDES
+from podyard.bench.compare.sides import PACED, PODYARD, REFERENCE, SIDES
 from podyard.bench.compare.summary import Summary
 from podyard.bench.render.compare import UNKNOWN, checked, cpu, made_on, rate
 
@@ -28,14 +29,17 @@ Pods a second are those of the reference's definition: the mean of samples, one 
 less than five seconds has too few samples; there both sides are compared by pods divided by the time from the first
 create to the last durable binding (*w*). CPU is user and system time of all processes in that time, a pod: of the
 reference the benchmark's process, which is client, API server, controllers and scheduler, and etcd; of Podyard all
-services, the NATS server and the client. Where the file itself paces the pods, ratio and goal are of CPU (*c*)."""
+services, the NATS server and the client. Where the file itself paces the pods, ratio and goal are of CPU (*c*).
+In the rows `paced` Podyard's pods are created at the rate that the reference reached, so that both do as much; ratio
+and goal are of an attempt's mean time (*a*)."""
 REACTIONS: Final = """\
 From each thing that the file does (an update, a deletion, an op that creates) to the last binding before the next
 one. The reference's times begin when a watch tells of it, Podyard's when the client asks for it. The goal is a
 tenth."""
 COSTS: Final = f"""\
 The goals, for `basic`: {MEMORY_GOAL:g} of the reference's memory, and a tenth of its time for an attempt, in the mean
-and at 99 %. What reaches its goal is bold."""
+and at 99 %. What reaches its goal is bold. Where a scheduler is full, an attempt lasts as long as others are under
+way: Podyard commits many at once, and so has many under way. `paced` is where both have as much to do."""
 NOT_COMPARED: Final = (
     """The reference's client creates pods by an HTTP API with TLS, admission and validation. Podyard's client
     writes admitted pods into the stream, as its api does, without asking it. In the rows `api` it asks the api,
@@ -86,21 +90,24 @@ def _table(rows: Sequence[Summary]) -> str:
 def _line(row: Summary, side: str) -> str:
     against = row.against[side]
     theirs, ours = row.sides[REFERENCE.name], row.sides[side]
-    mark = " *c*" if row.of_cpu else " *w*" if against.whole else ""
-    ratio = against.cpu if row.of_cpu else against.rate
-    shown = UNKNOWN if ratio is None else _marked(f"{ratio:.1f}", summary.reached(row, side) is True)
-    named = row.row if side == PODYARD.name else f"{row.row}, {side.removeprefix('podyard-')}"
+    found = summary.compared(row, side)
+    mark = f" *{found.mark}*" if found and found.mark else ""
+    shown = UNKNOWN if found is None or found.ratio is None else _marked(f"{found.ratio:.1f}", found.reached)
     cells = (
-        named,
+        _named(row, side),
         rate(theirs, whole=against.whole),
         rate(ours, whole=against.whole),
         shown + mark,
         ", ".join(f"{one:.1f}" for one in against.rates),
-        f"{row.goal:g}",
+        f"{found.goal if found else row.goal:g}",
         cpu(theirs),
         cpu(ours),
     )
     return f"| {' | '.join(cells)} |"
+
+
+def _named(row: Summary, side: str) -> str:
+    return row.row if side == PODYARD.name else f"{row.row}, {side.removeprefix('podyard-')}"
 
 
 def _costs(rows: Sequence[Summary]) -> str:
@@ -110,11 +117,11 @@ def _costs(rows: Sequence[Summary]) -> str:
         "|---|---|---|---|---|",
     ]
     head = len(lines)
-    for row in rows:
-        against = row.against.get(PODYARD.name)
+    for row, side in product(rows, (PODYARD, PACED)):
+        against = row.against.get(side.name)
         if against is None or against.memory is None:
             continue
-        theirs, ours = row.sides[REFERENCE.name], row.sides[PODYARD.name]
+        theirs, ours = row.sides[REFERENCE.name], row.sides[side.name]
         both = [
             "; ".join(
                 (_number(found.memory_mib), f"{_number(found.attempt_mean_ms, 2)}, {_number(found.attempt_p99_ms, 2)}")
@@ -124,7 +131,7 @@ def _costs(rows: Sequence[Summary]) -> str:
         memory = _marked(f"{against.memory:.2f}", against.memory <= MEMORY_GOAL)
         mean = _times(theirs.attempt_mean_ms, ours.attempt_mean_ms)
         longest = _times(theirs.attempt_p99_ms, ours.attempt_p99_ms)
-        lines.append(f"| {row.row} | {both[0]} | {both[1]} | {memory} | {mean}, {longest} |")
+        lines.append(f"| {_named(row, side.name)} | {both[0]} | {both[1]} | {memory} | {mean}, {longest} |")
     return "\n".join(lines) if len(lines) > head else ""
 
 

@@ -12,6 +12,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from podyard.bench.compare import summary
 from podyard.bench.compare.sides import PODYARD, REFERENCE
 from podyard.bench.compare.summary import Summary
 
@@ -68,8 +69,8 @@ def _rates(axes: Axes, rows: Sequence[Summary]) -> None:
 def _ratios(axes: Axes, rows: Sequence[Summary]) -> None:
     """Every pair is a dot, the goal a line."""
     for at, row in enumerate(rows):
-        against = row.against[PODYARD.name]
-        ratio = (against.cpu or 0.0) if row.of_cpu else against.rate
+        against, found = row.against[PODYARD.name], summary.compared(row, PODYARD.name)
+        ratio = (found.ratio if found else None) or 0.0
         axes.barh(at, ratio, BAR * 1.4, color=COLOURS[PODYARD.name], alpha=0.4 if row.of_cpu else 0.8)
         if not row.of_cpu:
             axes.plot(against.rates, [at] * len(against.rates), ".", color="black", markersize=4)

@@ -81,6 +81,7 @@ class Executor:
 
     :param equal_churn: pods a second of another run: churn goes on as often for each pod as it did there, by
         the interval of the file; 0: by the clock
+    :param pace: pods a second at which those that are measured are created; 0: as fast as they are stored
     :param api: by which objects are written; None: past it
     :param tell: told how far it is
     """
@@ -94,6 +95,7 @@ class Executor:
         meters: Meters,
         *,
         equal_churn: float = 0.0,
+        pace: float = 0.0,
         api: ThroughApi | None = None,
         tell: Tell,
     ) -> None:
@@ -106,6 +108,7 @@ class Executor:
         self._follower = follower
         self._meters = meters
         self._equal_churn = equal_churn
+        self._pace = pace
         self._tell = tell
         self._expected: dict[str, int] = {}
         """Pods that a barrier has to wait for, by namespace."""
@@ -220,7 +223,10 @@ class Executor:
         if op.steady_state:
             await self._steadily(op, namespace, wanted)
         else:
-            await self.cluster.create(messages)
+            if self._pace and op.collect_metrics:
+                await self._create_at_pace(messages)
+            else:
+                await self.cluster.create(messages)
             if op.skip_wait_to_completion:
                 self._expected[namespace] += op.count
             else:
@@ -252,6 +258,18 @@ class Executor:
             place = "" if document["kind"] == "PersistentVolume" else namespace
             found.append((self.cluster.mould(document, place), metadata))
         return found
+
+    async def _create_at_pace(self, messages: Iterator[Outgoing]) -> None:
+        """Each pod at its time, with what comes before it."""
+        began, pods = time.monotonic(), 0
+        together: list[Outgoing] = []
+        for message in messages:
+            together.append(message)
+            if subjects.parse_object(message.subject).resource == PODS:
+                pods += 1
+                await _at(began + pods / self._pace)
+                await self.cluster.create(together)
+                together = []
 
     async def _steadily(self, op: CreatePods, namespace: str, wanted: Wanted) -> None:
         """Pods that all go as soon as all are bound, again and again."""

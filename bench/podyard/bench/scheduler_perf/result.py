@@ -103,6 +103,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     spans_lost_per_pod: float = 0.0
     full: tuple[Full, ...] = ()
     """Which service is full at which rate, the first one first."""
+    pace: float = 0.0
+    """At which pods were created, a second; 0: as fast as they were stored."""
     machine_full: float = 0.0
     """Pods a second at which the machine's cores are full with all of it, the client included."""
 
@@ -134,6 +136,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     tracing: float | None
     churns: bool
     equal_churn: float
+    pace: float
     gates_without_effect: tuple[str, ...]
     checked: str
     streams: Streams | None
@@ -208,6 +211,7 @@ def of(found: Measured, setting: Setting) -> Result:
         commit=setting.commit,
         streams=setting.streams,
         tracing=setting.tracing,
+        pace=setting.pace,
         full=capacity.full(cost),
         machine_full=capacity.machine(cost, setting.machine.cores),
         spans_sent_per_pod=round(_each(_counted(found, histograms.SPANS_SENT), bound), 3),

@@ -87,6 +87,7 @@ class Run:
             follower,
             measured,
             equal_churn=self._options.equal_churn,
+            pace=self._options.pace,
             api=ThroughApi(bus) if there.by_api else None,
             tell=self._tell,
         )
@@ -144,6 +145,7 @@ class Run:
             tracing=None if there.name == stacks.RUNNING else self._options.tracing,
             churns=self._changes,
             equal_churn=self._options.equal_churn,
+            pace=self._options.pace,
             gates_without_effect=tuple(gates.of_no_effect(self._case.feature_gates, self._workload.feature_gates)),
             checked=checked,
             streams=streams,

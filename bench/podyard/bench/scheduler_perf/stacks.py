@@ -39,6 +39,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """The NATS server calls fsync before it acknowledges."""
     equal_churn: float = 0.0
     """Pods a second of the run whose churn for each pod is to be equalled; 0: churn goes by the clock."""
+    pace: float = 0.0
+    """Pods that are measured are created at so many a second; 0: as fast as they are stored."""
     check: bool = True
     tracing: float = collector.USUAL
     """Share of the traces that are kept, from 0 to 1."""
