@@ -17,7 +17,7 @@ class SchedulerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     heartbeat_s: Annotated[float, Meta(gt=0, le=5)] = 2.0
     """Between two signs of life; the queue takes a session for dead after 10 s."""
     bind_requests: Annotated[int, Meta(ge=1, le=64)] = 8
-    """Requests to the binder at once. The binder merges what comes within 10 ms of its last commit."""
+    """Requests to the binder at once. The binder merges what comes within 10 ms into one commit."""
     most_under_way: Annotated[int, Meta(ge=16)] = 512
     """Decisions with the binder at once; fewer while it refuses many, and on fewer than 2,000 nodes. With 256
     a lone scheduler's commits hold half as many pods and each pod costs 3 % more CPU, with 128 10 %; more

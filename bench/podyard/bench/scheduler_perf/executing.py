@@ -265,7 +265,7 @@ class Executor:
         together: list[Outgoing] = []
         for message in messages:
             together.append(message)
-            if subjects.parse_object(message.subject).resource == PODS:
+            if subjects.parse_object(message.subject).resource == subjects.PODS:
                 pods += 1
                 await _at(began + pods / self._pace)
                 await self.cluster.create(together)
