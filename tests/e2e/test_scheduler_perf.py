@@ -78,3 +78,35 @@ def test_every_opcode_is_done_measured_and_judged(stack: str, tmp_path: Path, ca
     assert late["streams"]["bound"] == late["streams"]["judged"] + sum(late["streams"]["unjudged"].values())
     assert late["spans_sent_per_pod"] > 0
     assert len(list((tmp_path / "kept").iterdir())) == 2
+
+
+PACED = """
+- name: Paced
+  featureGates: {SchedulerQueueingHints: true}
+  defaultPodTemplatePath: pod.yaml
+  workloadTemplate:
+  - {opcode: createNodes, count: 2}
+  - {opcode: createPods, count: 20}
+  - opcode: createPods
+    count: 12
+    persistentVolumeTemplatePath: pv.yaml
+    persistentVolumeClaimTemplatePath: pvc.yaml
+    collectMetrics: true
+  workloads:
+  - {name: tiny, params: {}}
+"""
+
+
+def test_pods_that_are_measured_are_created_at_the_pace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """12 at 8 a second: the last one after 1.5 s."""
+    (tmp_path / "config.yaml").write_text(PACED)
+    for name in ("pod.yaml", "pv.yaml", "pvc.yaml"):
+        (tmp_path / name).write_text(FILES[name])
+    words = ["bench", "scheduler-perf", str(tmp_path / "config.yaml"), "--case", "Paced/tiny", "-o", "json"]
+    code = main([*words, "--pace", "8"])
+    captured = capsys.readouterr()
+    assert code == 0, captured.err
+    result = json.loads(captured.out)
+    assert (result["pods_bound"], result["pace"], result["checked"]) == (12, 8.0, "")
+    assert result["seconds"] >= 1.5
+    assert result["commits"] >= 10, "each came alone"

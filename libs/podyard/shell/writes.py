@@ -4,6 +4,7 @@ Many objects go as atomic batches of 256 first; if any of a batch is at another 
 it is written on its own.
 """
 
+import random
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeAlias
 
@@ -29,6 +30,10 @@ Known: TypeAlias = Callable[[ObjectKey], Stored | None]
 
 ATTEMPTS: Final = 8
 """Compare-and-sets of one object in a row; each lost one means that somebody else got on."""
+
+PAUSE_S: Final = 0.001
+"""Who has lost twice waits a part of it that chance decides, doubled with each loss: writers in step would
+take turns in losing."""
 
 BATCH_FROM: Final = 32
 """From so many messages on one batch (1.2 ms of the server, whatever its size) is cheaper than single ones
@@ -152,6 +157,9 @@ async def _write(bus: Bus, jobs: list[Job], author: Author, charges: Charges | N
     while open_jobs:
         answers = await bus.publish_many([job.message for job in open_jobs if job.message is not None])
         lost = [job for job, answer in zip(open_jobs, answers, strict=True) if _take(job, answer)]
+        losses = max((job.attempts for job in lost), default=0)
+        if losses > 1:
+            await anyio.sleep(random.uniform(0.0, PAUSE_S * 2**losses))
         versions = await read_all(bus, [job.intent.key for job in lost])
         for job, stored in zip(lost, versions, strict=True):
             replan(job, stored, author)

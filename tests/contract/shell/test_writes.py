@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import anyio
 import pytest
 
 from podyard.bus import Ack, Bus, BusError, Delivery, Outgoing
@@ -241,6 +242,22 @@ async def test_losing_every_time_ends(bus: Bus) -> None:
     with pytest.raises(Contended) as caught:
         await writes.update(rival, key("a"), lengthen, AUTHOR)
     assert caught.value.attempts == writes.ATTEMPTS
+
+
+async def test_many_writers_of_one_object_all_get_on(bus: Bus) -> None:
+    """Each loses to all others if they go in step."""
+    writers = 3 * writes.ATTEMPTS
+    await writes.create(bus, key("a"), pod("a", "u1"), AUTHOR)
+
+    async def write() -> None:
+        await writes.update(bus, key("a"), lengthen, AUTHOR)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(writers):
+            tasks.start_soon(write)
+    written = await stored(bus, "a")
+    assert written is not None
+    assert written.document()["spec"]["seen"] == writers
 
 
 async def test_pods_that_take_room_get_their_grace_period_and_others_a_marker(bus: Bus) -> None:
