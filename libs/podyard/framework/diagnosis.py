@@ -4,7 +4,7 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/framework/types.go (Diagnosis, Fit
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 import msgspec
@@ -53,6 +53,22 @@ class NodeJudge(Protocol):
         """The same without a reason, which takes less time.
 
         :raises PluginError: if a plugin raises, or a nominated pod cannot be added
+        """
+        ...
+
+    def room_wanted(self, state: CycleState) -> Sequence[tuple[str, int]] | None:
+        """What the pod takes of a node, if of what is on the node only the room counts for it: resources with
+        amounts above 0. `None`: something else may count.
+
+        :raises PluginError: if a plugin raises
+        """
+        ...
+
+    def node_alone_takes(self, state: CycleState, pod: PodInfo, row: int) -> bool:
+        """Whether the node of this row takes the pod as far as room does not count, and nobody else is to
+        have room there.
+
+        :raises PluginError: if a plugin raises
         """
         ...
 

@@ -19,7 +19,7 @@ Source: kube-scheduler v1.36.2, staging/src/k8s.io/kube-scheduler/framework/inte
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Iterable, Mapping
+from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
@@ -227,6 +227,20 @@ class FilterPattern(Filter, Protocol):
     def filter_pattern(self, state: CycleState, cluster: Snapshot) -> Hashable:
         """As long as two patterns are equal, Filter says the same of the same rows, whatever is on them, and
         its codes mean the same."""
+        ...
+
+
+@runtime_checkable
+class LooksAtRoom(Filter, Protocol):
+    """For a Filter to which nothing of what is on a node counts but the room that it takes."""
+
+    def room_wanted(self, state: CycleState) -> Sequence[tuple[str, int]]:
+        """Resources with amounts above 0, cpu in milli-CPU. Filter takes a node exactly if that has as much
+        of each left, and has fewer pods than it takes at most.
+
+        Then preemption works out by sums whom a node would have to lose, where nothing else stands in the
+        way: the plugin is not asked pod by pod.
+        """
         ...
 
 

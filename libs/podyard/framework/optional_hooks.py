@@ -5,7 +5,7 @@ They are looked up by name: isinstance with a Protocol takes 12 µs a plugin, to
 each signature of pods. A profile keeps those that a cycle asks for by plugin.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeAlias
 
 from podyard.framework.cycle_state import CycleState
@@ -16,6 +16,7 @@ from podyard.framework.snapshot import Snapshot
 Token: TypeAlias = Callable[[PodInfo, Snapshot], Hashable]
 Pattern: TypeAlias = Callable[[CycleState, Snapshot], Hashable]
 Detailing: TypeAlias = Callable[[CycleState, PodInfo, Snapshot, Rows, str], Detail | None]
+RoomWanted: TypeAlias = Callable[[CycleState], Sequence[tuple[str, int]]]
 PreFlight: TypeAlias = Callable[[PodInfo], bool]
 Touched: TypeAlias = Callable[[CycleState, PodInfo, Snapshot], Iterable[int] | None]
 
@@ -53,6 +54,11 @@ def filter_touched(plugin: object) -> Touched | None:
 def filter_pattern(plugin: object) -> Pattern | None:
     """Of `FilterPattern`."""
     return getattr(plugin, "filter_pattern", None)
+
+
+def room_wanted(plugin: object) -> RoomWanted | None:
+    """Of `LooksAtRoom`."""
+    return getattr(plugin, "room_wanted", None)
 
 
 def pre_bind_pre_flight(plugin: object) -> PreFlight | None:

@@ -29,7 +29,7 @@ from podyard.framework.interfaces import (
     Reserve,
     Score,
 )
-from podyard.framework.optional_hooks import PreFlight, Token, Touched
+from podyard.framework.optional_hooks import PreFlight, RoomWanted, Token, Touched
 
 P = TypeVar("P")
 
@@ -119,6 +119,12 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Of those Filter plugins that have it, by name."""
         found = ((plugin.name, optional_hooks.filter_touched(plugin)) for plugin in self.filter)
         return {name: touched for name, touched in found if touched is not None}
+
+    @cached_property
+    def room_wanted(self) -> Mapping[str, RoomWanted]:
+        """Of those Filter plugins to which only room counts, by name."""
+        found = ((plugin.name, optional_hooks.room_wanted(plugin)) for plugin in self.filter)
+        return {name: wanted for name, wanted in found if wanted is not None}
 
     @cached_property
     def pre_filter_extensions(self) -> tuple[PreFilterExtensions, ...]:

@@ -40,11 +40,12 @@ class RowJudge:
     Keeps nothing between calls: all is in the state and the table.
     """
 
-    __slots__ = ("_cluster", "_extensions", "_filters")
+    __slots__ = ("_cluster", "_extensions", "_filters", "_room_wanted")
 
     def __init__(self, profile: Profile, cluster: Snapshot) -> None:
         self._cluster = cluster
         self._filters = profile.filter
+        self._room_wanted = profile.room_wanted
         self._extensions = profile.pre_filter_extensions
 
     def passes(self, state: CycleState, pod: PodInfo, row: int) -> Status:
@@ -75,6 +76,45 @@ class RowJudge:
         :raises PluginError: if a plugin raises, or a nominated pod cannot be added
         """
         return self.first_rejector(state, pod, row)[0] == PASSES
+
+    def room_wanted(self, state: CycleState) -> Sequence[tuple[str, int]] | None:
+        """What the pod takes of a node, if of what is on the node only the room counts for it: all plugins
+        that are not skipped look at the node itself, or at room. `None`: something else may count.
+
+        :raises PluginError: if a plugin raises
+        """
+        skipped = state.skip_filter
+        if any(plugin.name not in skipped for plugin in self._extensions):
+            return None
+        asked = [plugin.name for plugin in self._filters if plugin.name not in skipped and plugin.scope != "node"]
+        if len(asked) != 1 or asked[0] not in self._room_wanted:
+            return None
+        try:
+            wanted = tuple(self._room_wanted[asked[0]](state))
+            strange = [one for one in wanted if [type(part) for part in one] != [str, int] or one[1] <= 0]
+        except Exception as fault:  # the boundary to plugins
+            raise PluginError.wrapping(asked[0], "room_wanted", fault) from fault
+        if strange:
+            raise PluginError(asked[0], "room_wanted", f"answered {strange[0]!r}, not a resource and an amount above 0")
+        return wanted
+
+    def node_alone_takes(self, state: CycleState, pod: PodInfo, row: int) -> bool:
+        """Whether the plugins that look at the node itself would take it, and nobody else is to have room
+        there.
+
+        :raises PluginError: if a plugin raises
+        """
+        cluster, skipped, name = self._cluster, state.skip_filter, ""
+        if (cluster.nominated or cluster.nodes.keeps_room) and self.rivals(pod, row):
+            return False
+        try:
+            for plugin in self._filters:
+                name = plugin.name
+                if plugin.scope == "node" and name not in skipped and plugin.filter_one(state, pod, cluster, row) != 0:
+                    return False
+        except Exception as fault:  # the boundary to plugins
+            raise PluginError.wrapping(name, "filter", fault) from fault
+        return True
 
     def add_pod(self, state: CycleState, pod: PodInfo, placed: PlacedPod, row: int) -> Status:
         """`placed` is on the node of this row too (in the trial, by now): tells every plugin that is not

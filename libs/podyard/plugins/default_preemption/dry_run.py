@@ -9,6 +9,7 @@ pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption).
 """
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Final, TypeAlias
 
 import msgspec
@@ -23,6 +24,7 @@ from podyard.framework.status import Code, PluginError, Status
 from podyard.plugins.default_preemption import importance
 from podyard.plugins.default_preemption.budgets import Budgets
 from podyard.plugins.default_preemption.choice import Candidate
+from podyard.plugins.default_preemption.room_trial import RoomTrial
 
 NO_VICTIMS: Final = statuses.unresolvable("No preemption victims found for incoming pod")
 NOBODY_TO_GO: Final = 'expected at least one victim pod on node "{node}"'
@@ -31,7 +33,7 @@ Outcome: TypeAlias = Candidate | Status
 """A candidate, or why preemption does not help there."""
 
 
-class DryRun(msgspec.Struct):
+class DryRun(msgspec.Struct, dict=True):
     """Preemption for one pod, tried out; changes nothing that lasts.
 
     :ivar state: what PreFilter wrote for the pod
@@ -43,6 +45,15 @@ class DryRun(msgspec.Struct):
     cluster: Snapshot
     budgets: Budgets
 
+    @cached_property
+    def _by_room(self) -> RoomTrial | None:
+        """Works nodes out by sums, where that is all; None: it never is for this pod."""
+        try:
+            wanted = self.judge.room_wanted(self.state)
+        except PluginError:  # who is asked pod by pod says it again
+            return None
+        return None if wanted is None else RoomTrial(wanted, self.cluster.nodes, self.budgets)
+
     def on(self, row: int) -> Outcome:
         """The node of this row: its victims, or why there are none."""
         priority = self.pod.priority
@@ -50,8 +61,21 @@ class DryRun(msgspec.Struct):
         lower = [pod for pod in self.cluster.nodes.pods_on(name).values() if pod.priority < priority]
         if not lower:
             return NO_VICTIMS
+        found = self._work_out(row, name, lower)
+        if found is not None:
+            return found
         with self.cluster.nodes.trial(row) as trial:
             return _NodeTrial(self, row, trial).run(name, lower)
+
+    def _work_out(self, row: int, name: str, lower: list[PlacedPod]) -> Candidate | None:
+        """None: it has to be tried out."""
+        by_room = self._by_room
+        try:
+            if by_room is not None and self.judge.node_alone_takes(self.state, self.pod, row):
+                return by_room.on(row, name, lower)
+        except PluginError:  # it is told where it is asked pod by pod
+            return None
+        return None
 
     def search(self, rows: Iterable[int], wanted: int) -> "Found":
         """Try nodes in this order until there are candidates enough: one that breaks no budget, and `wanted`

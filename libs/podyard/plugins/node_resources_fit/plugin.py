@@ -75,6 +75,9 @@ class NodeResourcesFit:
     def filter_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
         return fit.shortages_one(self._wanted(state), cluster.nodes, row)
 
+    def room_wanted(self, state: CycleState) -> Sequence[tuple[str, int]]:
+        return self._wanted(state).resources
+
     def lacking(self, usage: Usage, nodes: NodeTable, row: int) -> tuple[str, ...]:
         """The reasons why the node in `row` has no room for a pod that takes `usage`; none if it has: the
         binder's check."""
