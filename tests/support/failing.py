@@ -191,8 +191,8 @@ class EverythingIndex:
 
 
 def hooks() -> set[str]:
-    """The methods of all protocols that a plugin may have, and of what it registers; but for `room_wanted`, which
-    is asked of a plugin that is alone in looking at what is on nodes
+    """The methods of all protocols that a plugin may have, and of what it registers; but for `room_wanted`,
+    which is asked of a plugin that is alone in looking at what is on nodes
     (`tests/unit/plugins/default_preemption/test_room_trial.py`)."""
     modules = (interfaces, event_registry, events, hint_sharing)
     protocols = {

@@ -65,7 +65,12 @@ class RoomTrial:
         ]
 
     def _spare(
-        self, pods: Sequence[PlacedPod], amounts: Sequence[Sequence[int]], left: list[int], spare: int, victims: set[str]
+        self,
+        pods: Sequence[PlacedPod],
+        amounts: Sequence[Sequence[int]],
+        left: list[int],
+        spare: int,
+        victims: set[str],
     ) -> int:
         """Bring back whom there is room for, in this order; the others become victims.
 

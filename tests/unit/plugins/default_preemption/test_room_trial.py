@@ -1,4 +1,4 @@
-"""Whom a node would have to lose, worked out by sums: the same as by trying, and only where nothing else counts."""
+"""Whom a node would have to lose, worked out by sums: as by trying, and only where nothing else counts."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
