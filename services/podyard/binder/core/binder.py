@@ -401,8 +401,8 @@ class Binder:
             self._note_work()
             return
         self._batch = batch
-        # what was written first must be seen before its decision is judged again
-        self._few = 0 < len(batch.accepted) <= FEW and not batch.waiting
+        # what is written beside bindings must be seen before others are judged by it
+        self._few = 0 < len(batch.accepted) <= FEW and not (batch.waiting or batch.touched)
         writes = batch.writes(self.keeper, self._view.position, self._now)
         if batch.record is not None:
             self._view.expect(writes[-2].subject, writes[-2].payload, batch.record)
