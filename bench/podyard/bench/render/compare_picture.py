@@ -75,7 +75,7 @@ def _ratios(axes: Axes, rows: Sequence[Summary]) -> None:
         if not row.of_cpu:
             axes.plot(against.rates, [at] * len(against.rates), ".", color="black", markersize=4)
         axes.plot([row.goal, row.goal], [at - BAR, at + BAR], color="tab:red", linewidth=1.6)
-    axes.set_xlabel("Podyard against kube-scheduler; pale: CPU a pod; red: the goal")
+    axes.set_xlabel("ratio (pale: of CPU a pod); red: the goal")
     axes.set_xlim(left=0)
     _plain(axes)
 
