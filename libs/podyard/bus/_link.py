@@ -6,13 +6,14 @@ belong to the link, not to the client. No callback here may raise: an exception 
 that loop while the client calls itself connected.
 """
 
+import asyncio
 import logging
 import random
 import re
 import socket
 import ssl
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, NoReturn, TypeAlias
 
 import anyio
@@ -296,7 +297,7 @@ class Link:
             finally:
                 self._established = False
                 with anyio.CancelScope(shield=True):
-                    await self._discard(client)
+                    await self._end(client.close)
             self._lost(reason or "the connection was closed")
             self._changing_keys = False
             if reason != NEW_KEYS:
@@ -304,11 +305,23 @@ class Link:
 
     async def drain(self) -> None:
         """Let messages in hand finish, then close; at most `drain_timeout_s` seconds."""
+        await self._end(self._client.drain)
+
+    async def _end(self, end: Callable[[], Awaitable[None]]) -> None:
+        """
+        :param end: of a client of nats-py. Several of its tasks may wait for the end of one transport, and
+            one of them that is cancelled cancels what all wait for: then nobody has cancelled this task
+        """
         with anyio.move_on_after(self.settings.drain_timeout_s):
             try:
-                await self._client.drain()
-            except nats_errors.Error:
-                log.debug("nothing to drain: the connection is gone")
+                await end()
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if task is None or task.cancelling():
+                    raise
+                log.debug("the connection was ended by somebody else")
+            except Exception as error:  # boundary: ending a broken client may fail in any way
+                log.debug("ending a connection: %s", error)
 
     async def _establish(self, client: DirectClient) -> None:
         settings = self.settings
@@ -388,13 +401,6 @@ class Link:
             while any(under_way() for under_way in self._under_way):  # noqa: ASYNC110  # seldom; an event would cost each answer
                 await anyio.sleep(QUIET_S)
             await self.until_handled()
-
-    async def _discard(self, client: DirectClient) -> None:
-        with anyio.move_on_after(self.settings.drain_timeout_s):
-            try:
-                await client.close()
-            except Exception as error:  # boundary: closing a broken client may fail in any way
-                log.debug("closing the old connection: %s", error)
 
     def _reconnect_wait_s(self) -> float:
         return self.settings.reconnect_wait_s * random.uniform(0.75, 1.25)
