@@ -80,7 +80,7 @@ SABOTAGES: dict[str, Sabotage] = {
     "wake-up by releases": Sabotage(_sleeps_through_releases, ("missed wake-up",)),
     "new leader's pods": Sabotage(_new_leader_forgets, ("is lost",), 6),
     "answers of pops": Sabotage(_forgets_answers, (), 3),
-    "attempts given back": Sabotage(_never_gives_back, ("still in",), 3),
+    "attempts given back": Sabotage(_never_gives_back, ("still in",), 10),
     "end of sessions": Sabotage(_sessions_never_die, ("still in",), 6),
-    "what ends in order": Sabotage(_nobody_hears_of_an_end, ("still in",)),
+    "what ends in order": Sabotage(_nobody_hears_of_an_end, ("still in",), 6),
 }
