@@ -308,9 +308,10 @@ class Link:
         await self._end(self._client.drain)
 
     async def _end(self, end: Callable[[], Awaitable[None]]) -> None:
-        """
-        :param end: of a client of nats-py. Several of its tasks may wait for the end of one transport, and
-            one of them that is cancelled cancels what all wait for: then nobody has cancelled this task
+        """Wait for the end of a client of nats-py, `drain_timeout_s` seconds at most.
+
+        Several tasks of nats-py may wait for the end of one transport. If one of those tasks is cancelled,
+        what they all wait for is cancelled: a `CancelledError` reaches this task, which nobody has cancelled.
         """
         with anyio.move_on_after(self.settings.drain_timeout_s):
             try:

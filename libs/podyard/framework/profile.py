@@ -121,6 +121,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return {name: touched for name, touched in found if touched is not None}
 
     @cached_property
+    def node_filters(self) -> tuple[Filter, ...]:
+        """Those of `filter` to which what is on a node is nothing."""
+        return tuple(plugin for plugin in self.filter if plugin.scope == "node")
+
+    @cached_property
     def room_wanted(self) -> Mapping[str, RoomWanted]:
         """Of those Filter plugins to which only room counts, by name."""
         found = ((plugin.name, optional_hooks.room_wanted(plugin)) for plugin in self.filter)

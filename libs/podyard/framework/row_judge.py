@@ -40,11 +40,12 @@ class RowJudge:
     Keeps nothing between calls: all is in the state and the table.
     """
 
-    __slots__ = ("_cluster", "_extensions", "_filters", "_room_wanted")
+    __slots__ = ("_cluster", "_extensions", "_filters", "_node_filters", "_room_wanted")
 
     def __init__(self, profile: Profile, cluster: Snapshot) -> None:
         self._cluster = cluster
         self._filters = profile.filter
+        self._node_filters = profile.node_filters
         self._room_wanted = profile.room_wanted
         self._extensions = profile.pre_filter_extensions
 
@@ -104,17 +105,10 @@ class RowJudge:
 
         :raises PluginError: if a plugin raises
         """
-        cluster, skipped, name = self._cluster, state.skip_filter, ""
+        cluster = self._cluster
         if (cluster.nominated or cluster.nodes.keeps_room) and self.rivals(pod, row):
             return False
-        try:
-            for plugin in self._filters:
-                name = plugin.name
-                if plugin.scope == "node" and name not in skipped and plugin.filter_one(state, pod, cluster, row) != 0:
-                    return False
-        except Exception as fault:  # the boundary to plugins
-            raise PluginError.wrapping(name, "filter", fault) from fault
-        return True
+        return self._ask(self._node_filters, state, pod, row)[0] == PASSES
 
     def add_pod(self, state: CycleState, pod: PodInfo, placed: PlacedPod, row: int) -> Status:
         """`placed` is on the node of this row too (in the trial, by now): tells every plugin that is not
@@ -157,7 +151,7 @@ class RowJudge:
             number, code = self._with(rivals, state, pod, row)
             if number != PASSES:
                 return number, code
-        return self._ask(state, pod, row)
+        return self._ask(self._filters, state, pod, row)
 
     def rivals(self, pod: PodInfo, row: int) -> list[PodView]:
         """Pods that are to have room on the node, though none counts as there yet, in order of arrival.
@@ -185,7 +179,7 @@ class RowJudge:
             for rival in rivals:
                 trial.add(rival)
                 self._tell_added(changed, pod, rival, row)
-            return self._ask(changed, pod, row)
+            return self._ask(self._filters, changed, pod, row)
 
     def _tell_added(self, state: CycleState, pod: PodInfo, placed: PlacedPod, row: int) -> None:
         """
@@ -204,12 +198,13 @@ class RowJudge:
                 if not status.ok:
                     raise PluginError(plugin.name, "AddPod", status.message)
 
-    def _ask(self, state: CycleState, pod: PodInfo, row: int) -> tuple[int, int]:
+    def _ask(self, filters: Sequence[Filter], state: CycleState, pod: PodInfo, row: int) -> tuple[int, int]:
+        """The first of these that rejects the row, by its number among them, and its code."""
         cluster, skipped = self._cluster, state.skip_filter
         timing = cluster.timing
         name = ""
         try:
-            for number, plugin in enumerate(self._filters, start=1):
+            for number, plugin in enumerate(filters, start=1):
                 name = plugin.name
                 if name not in skipped:
                     started = 0.0 if timing is None else timing.watch()

@@ -5,7 +5,6 @@ judged anew (docs/rules.md, quota-usage-is-written-with-what-uses-it). What no q
 and costs no message.
 """
 
-import random
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -31,10 +30,7 @@ ATTEMPTS: Final = 64
 """Batches that are refused in a row before a writer gives up: somebody else's was stored each time."""
 UNCLEAR_ATTEMPTS: Final = 3
 """Times that the same batch is sent while no answer comes."""
-FIRST_PAUSE_S: Final = 0.002
-LAST_PAUSE_S: Final = 0.1
 _NOBODY: Final = Author("")
-"""Pauses between refused batches are up to that, at random: several writers of one quota get out of step."""
 
 
 class Charging:
@@ -213,8 +209,7 @@ class _Charge:
                 contended = isinstance(error, Conflict | BatchUnclear)
                 job.result = Contended(job.intent.key, self._refused) if contended else error
             return
-        pause_s = min(FIRST_PAUSE_S * 2 ** min(self._refused, 16), LAST_PAUSE_S)
-        await anyio.sleep(random.uniform(0, pause_s))
+        await writes.get_out_of_step(self._refused)
 
     def _give_up(self, jobs: Sequence[Job], error: BusError) -> None:
         for job in jobs:

@@ -31,9 +31,9 @@ Known: TypeAlias = Callable[[ObjectKey], Stored | None]
 ATTEMPTS: Final = 8
 """Compare-and-sets of one object in a row; each lost one means that somebody else got on."""
 
-PAUSE_S: Final = 0.001
-"""Who has lost twice waits a part of it that chance decides, doubled with each loss: writers in step would
-take turns in losing."""
+FIRST_PAUSE_S: Final = 0.002
+LAST_PAUSE_S: Final = 0.1
+"""Pauses after lost compare-and-sets are up to that, at random."""
 
 BATCH_FROM: Final = 32
 """From so many messages on one batch (1.2 ms of the server, whatever its size) is cheaper than single ones
@@ -159,13 +159,19 @@ async def _write(bus: Bus, jobs: list[Job], author: Author, charges: Charges | N
         lost = [job for job, answer in zip(open_jobs, answers, strict=True) if _take(job, answer)]
         losses = max((job.attempts for job in lost), default=0)
         if losses > 1:
-            await anyio.sleep(random.uniform(0.0, PAUSE_S * 2**losses))
+            await get_out_of_step(losses - 1)
         versions = await read_all(bus, [job.intent.key for job in lost])
         for job, stored in zip(lost, versions, strict=True):
             replan(job, stored, author)
         open_jobs = [job for job in open_jobs if job.result is None]
         if lost:  # decided anew, one may be a creation now
             open_jobs = await _charged(open_jobs, author, charges)
+
+
+async def get_out_of_step(losses: int) -> None:
+    """Wait a moment that chance decides, a longer one after each loss: writers in step would take turns in
+    losing."""
+    await anyio.sleep(random.uniform(0.0, min(FIRST_PAUSE_S * 2 ** min(losses, 16), LAST_PAUSE_S)))
 
 
 async def _charged(jobs: list[Job], author: Author, charges: Charges | None) -> list[Job]:

@@ -36,7 +36,7 @@ class QueueSettings(LeaseSettings, frozen=True, kw_only=True, forbid_unknown_fie
     """How long a scheduled pod waits for its binding fact before it is tried again."""
     pop_linger_s: Annotated[float, Meta(ge=0, le=0.1)] = 0.002
     """How long a pop that had to wait goes on waiting for more pods: batches are cheaper than single pods,
-    and what follows takes longer anyway."""
+    and to decide and commit takes longer than this anyway."""
     max_unschedulable_s: Annotated[float, Meta(ge=0)] = MAX_UNSCHEDULABLE_S
     """Seconds after which a parked pod is tried again though no event has helped it; looked at every 30 s."""
     own_hints: bool = True

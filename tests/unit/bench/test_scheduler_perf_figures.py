@@ -183,6 +183,17 @@ def test_results_are_kept_read_and_compared(tmp_path: Path):
     assert f"{found.pods_per_second_average:,.1f}" in out.getvalue()
 
 
+def test_a_result_says_at_which_pace_pods_were_created() -> None:
+    out = io.StringIO()
+    Console(file=out, width=80).print(scheduler_perf.report(example()))
+    assert "were created at" not in out.getvalue()
+    paced = msgspec.structs.replace(example(), pace=153.5)
+    Console(file=out, width=80).print(scheduler_perf.report(paced))
+    assert "pods were created at 153.5 a second" in out.getvalue()
+    Console(file=out, width=120).print(scheduler_perf.comparison([("c", paced)]))
+    assert "c: headline, fsync, 153.5 pods/s created" in out.getvalue()
+
+
 @pytest.mark.parametrize("text", ["{", "{}", '[{"case": "a"}]', '{"case": 1}'])
 def test_what_is_no_result_is_told(text: str, tmp_path: Path):
     (tmp_path / "x.json").write_text(text)

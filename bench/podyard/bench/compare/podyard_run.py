@@ -12,7 +12,7 @@ import msgspec
 from podyard.bench.compare.figures import Figures
 from podyard.bench.compare.outcome import Outcome, RunError
 from podyard.bench.compare.rows import Row
-from podyard.bench.compare.sides import Side
+from podyard.bench.compare.sides import PACED, Side
 from podyard.bench.scheduler_perf.figures import Times
 from podyard.bench.scheduler_perf.result import Streams
 
@@ -105,7 +105,7 @@ def read(written: bytes) -> Outcome:
 def command(configuration: Path, row: Row, side: Side, reference_rate: float | None) -> list[str]:
     """Its words. Pure."""
     scaled = ["--equal-churn", f"{reference_rate:.1f}"] if row.churns and reference_rate else []
-    paced = ["--pace", f"{reference_rate:.1f}"] if side.paced and reference_rate else []
+    paced = ["--pace", f"{reference_rate:.1f}"] if side == PACED and reference_rate else []
     return [
         *PODYARD,
         "bench",

@@ -13,7 +13,7 @@ from podyard.bench.compare.figures import Run
 from podyard.bench.compare.outcome import Outcome, RunError
 from podyard.bench.compare.reference_run import Programs
 from podyard.bench.compare.rows import Row
-from podyard.bench.compare.sides import REFERENCE, Side
+from podyard.bench.compare.sides import PACED, REFERENCE, Side
 from podyard.bench.machine import Commit, Machine
 from podyard.objects.times import rfc3339
 
@@ -107,8 +107,8 @@ def _one(place: Place, step: Step, there: dict[str, Run]) -> Run:
     else:
         reference = there.get(key(row, pair, REFERENCE))
         rate = (reference.figures.pods_per_second or reference.figures.whole_rate) if reference else None
-        if (row.churns or side.paced) and rate is None:
-            why = "is created at the rate of the reference's" if side.paced else "changes objects by the clock"
+        if (row.churns or side == PACED) and rate is None:
+            why = "is created at the rate of the reference's" if side == PACED else "changes objects by the clock"
             raise RunError(
                 f"{row.full_name} {why}: Podyard's run needs the rate of the reference's, and pair {pair} has none"
             )

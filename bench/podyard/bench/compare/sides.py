@@ -13,8 +13,6 @@ class Side(NamedTuple):
     """In tables."""
     words: tuple[str, ...]
     """Options of `podyard bench scheduler-perf`; those of the reference: none."""
-    paced: bool = False
-    """Pods are created at the reference's rate: what is compared is how long attempts take."""
 
 
 REFERENCE: Final = Side("reference", "kube-scheduler", ())
@@ -23,7 +21,8 @@ SYNCED: Final = Side("podyard-synced", "Podyard, nats-server with sync_interval:
 API: Final = Side("podyard-api", "Podyard, pods created by its api", ("--services", "api"))
 WHOLE: Final = Side("podyard-all", "Podyard, all services, with virtual nodes", ("--services", "all"))
 TRACED: Final = Side("podyard-traced", "Podyard, every trace kept", ("--tracing", "1"))
-PACED: Final = Side("podyard-paced", "Podyard, pods created at the reference's rate", (), paced=True)
+PACED: Final = Side("podyard-paced", "Podyard, pods created at the reference's rate", ())
+"""What is compared of it is how long attempts take."""
 SIDES: Final = (REFERENCE, PODYARD, SYNCED, API, WHOLE, TRACED, PACED)
 
 

@@ -10,7 +10,7 @@ from podyard.bench.compare import summary
 from podyard.bench.compare.figures import Run
 from podyard.bench.compare.rows import MEMORY_GOAL, TIME_GOAL
 from podyard.bench.compare.sides import PACED, PODYARD, REFERENCE, SIDES
-from podyard.bench.compare.summary import Summary
+from podyard.bench.compare.summary import Compared, Summary
 from podyard.bench.render.compare import UNKNOWN, checked, cpu, made_on, rate
 
 WIDEST: Final = 110
@@ -83,23 +83,27 @@ def _made(runs: Sequence[Run]) -> list[str]:
 
 
 def _table(rows: Sequence[Summary]) -> str:
-    shown = [_line(row, side.name) for row in rows for side in SIDES[1:] if side.name in row.against]
+    shown = [
+        _line(row, side.name, found)
+        for row in rows
+        for side in SIDES[1:]
+        if (found := summary.compared(row, side.name)) is not None
+    ]
     return "\n".join((*HEAD, *shown))
 
 
-def _line(row: Summary, side: str) -> str:
+def _line(row: Summary, side: str, found: Compared) -> str:
     against = row.against[side]
     theirs, ours = row.sides[REFERENCE.name], row.sides[side]
-    found = summary.compared(row, side)
-    mark = f" *{found.mark}*" if found and found.mark else ""
-    shown = UNKNOWN if found is None or found.ratio is None else _marked(f"{found.ratio:.1f}", found.reached)
+    mark = f" *{found.mark}*" if found.mark else ""
+    shown = UNKNOWN if found.ratio is None else _marked(f"{found.ratio:.1f}", found.reached)
     cells = (
         _named(row, side),
         rate(theirs, whole=against.whole),
         rate(ours, whole=against.whole),
         shown + mark,
         ", ".join(f"{one:.1f}" for one in against.rates),
-        f"{found.goal if found else row.goal:g}",
+        f"{found.goal:g}",
         cpu(theirs),
         cpu(ours),
     )

@@ -42,6 +42,8 @@ def report(result: Result) -> RenderableType:
                 f"paced by {churn.paced_by}"
             )
         )
+    if result.pace:
+        parts.append(Text(f"pods were created at {result.pace:g} a second"))
     parts.append(_times(result))
     return Group(*parts)
 
@@ -166,4 +168,5 @@ def _form(result: Result) -> str:
     """How a run differs from the usual one."""
     several = f", {result.schedulers} schedulers" if result.schedulers > 1 else ""
     traced = f", {result.tracing:.0%} traced" if result.tracing not in (None, USUAL) else ""
-    return f"{', fsync' if result.synchronous else ''}{traced}{several}"
+    paced = f", {result.pace:g} pods/s created" if result.pace else ""
+    return f"{', fsync' if result.synchronous else ''}{traced}{several}{paced}"

@@ -47,10 +47,11 @@ class DryRun(msgspec.Struct, dict=True):
 
     @cached_property
     def _by_room(self) -> RoomTrial | None:
-        """Works nodes out by sums, where that is all; None: it never is for this pod."""
+        """Adds up what has to go from a node; None: for this pod more counts than room."""
         try:
             wanted = self.judge.room_wanted(self.state)
-        except PluginError:  # who is asked pod by pod says it again
+        except PluginError as fault:
+            self.cluster.faults.note(fault)
             return None
         return None if wanted is None else RoomTrial(wanted, self.cluster.nodes, self.budgets)
 
@@ -68,12 +69,12 @@ class DryRun(msgspec.Struct, dict=True):
             return _NodeTrial(self, row, trial).run(name, lower)
 
     def _work_out(self, row: int, name: str, lower: list[PlacedPod]) -> Candidate | None:
-        """None: it has to be tried out."""
+        """The node with its victims, where adding up is enough; None: the node has to be tried out."""
         by_room = self._by_room
         try:
             if by_room is not None and self.judge.node_alone_takes(self.state, self.pod, row):
                 return by_room.on(row, name, lower)
-        except PluginError:  # it is told where it is asked pod by pod
+        except PluginError:  # the plugin is asked again where the node is tried out, and its fault is told there
             return None
         return None
 

@@ -42,8 +42,6 @@ def earliest_start(victims: Sequence[PlacedPod]) -> StartTime:
 
     :param victims: at least one
     """
-    if len(victims) == 1:
-        return start_time(victims[0])
     highest = max(pod.priority for pod in victims)
     return min(start_time(pod) for pod in victims if pod.priority == highest)
 

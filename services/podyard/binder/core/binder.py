@@ -396,7 +396,7 @@ class Binder:
         self._gatherer.asks.clear()
         if batch.empty and not self._settled:
             self._note_success()
-            self._few = False
+            self._few = False  # what stays in the queue would be looked at without a pause
             self._gather_from = self._now - GATHER_S + POSITION_POLL_S if self._gatherer.unjudged else None
             self._note_work()
             return

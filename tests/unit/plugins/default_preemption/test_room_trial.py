@@ -8,6 +8,7 @@ import pytest
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.profile import Enabled, Profile, resolve
 from podyard.framework.row_judge import RowJudge
+from podyard.framework.status import PluginError
 from podyard.plugins import registry
 from podyard.plugins.default_preemption import dry_run
 from podyard.plugins.node_resources_fit.args import Args
@@ -92,15 +93,18 @@ def test_a_plugin_that_cannot_say_what_the_pod_wants_is_asked_pod_by_pod(fault: 
                 raise fault
             return fault  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
 
-    assert scene(profile(Unsure(Args()))).tried(ME, "a") == (["small"], 0)
+    where = scene(profile(Unsure(Args())))
+    assert where.tried(ME, "a") == (["small"], 0)
     assert trials.count == 1
+    [told] = where.snapshot.take_faults()
+    assert (told.plugin, told.point) == ("NodeResourcesFit", "room_wanted")
 
 
 def test_a_plugin_that_fails_for_the_node_itself_fails_as_where_it_is_tried(
     monkeypatch: pytest.MonkeyPatch, trials: Trials
 ) -> None:
     def fails(*given: Any) -> bool:
-        raise dry_run.PluginError("TaintToleration", "filter", "broken")
+        raise PluginError("TaintToleration", "filter", "broken")
 
     monkeypatch.setattr(RowJudge, "node_alone_takes", fails)
     assert scene(profile()).tried(ME, "a") == (["small"], 0)
