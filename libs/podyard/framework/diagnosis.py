@@ -58,7 +58,7 @@ class NodeJudge(Protocol):
 
     def room_wanted(self, state: CycleState) -> Sequence[tuple[str, int]] | None:
         """What the pod takes of a node, if of what is on the node only the room counts for it: resources with
-        amounts above 0. `None`: something else may count.
+        amounts above 0. `None`: something else may count, or each trial is to be seen.
 
         :raises PluginError: if a plugin raises
         """

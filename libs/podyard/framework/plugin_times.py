@@ -55,6 +55,11 @@ class PluginTimes:
             self._taken.append(PluginTime(plugin, point, status, self.watch() - started, started))
 
     @property
+    def tell_each_call(self) -> bool:
+        """Whether people are to see each call of each cycle: none is left out for a short cut then."""
+        return self.every == 1
+
+    @property
     def held(self) -> int:
         """How many nobody has taken yet."""
         return len(self._taken)

@@ -80,11 +80,14 @@ class RowJudge:
 
     def room_wanted(self, state: CycleState) -> Sequence[tuple[str, int]] | None:
         """What the pod takes of a node, if of what is on the node only the room counts for it: all plugins
-        that are not skipped look at the node itself, or at room. `None`: something else may count.
+        that are not skipped look at the node itself, or at room. `None`: something else may count, or people
+        are to see what each plugin says to each trial.
 
         :raises PluginError: if a plugin raises
         """
-        skipped = state.skip_filter
+        skipped, timing = state.skip_filter, self._cluster.timing
+        if timing is not None and timing.tell_each_call:
+            return None
         if any(plugin.name not in skipped for plugin in self._extensions):
             return None
         asked = [plugin.name for plugin in self._filters if plugin.name not in skipped and plugin.scope != "node"]

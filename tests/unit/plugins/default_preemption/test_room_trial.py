@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from podyard.framework.cycle_state import CycleState
+from podyard.framework.plugin_times import TIMED_EVERY, PluginTimes
 from podyard.framework.profile import Enabled, Profile, resolve
 from podyard.framework.row_judge import RowJudge
 from podyard.framework.status import PluginError
@@ -61,6 +62,14 @@ def test_where_only_room_counts_nothing_is_tried(trials: Trials) -> None:
     assert scene(profile()).tried(ME, "a") == (["small"], 0)
     assert scene(profile(), budgets=[budget(0, {"app": "web"})]).tried(ME, "a") == (["small"], 0)
     assert trials.count == 0
+
+
+@pytest.mark.parametrize(("every", "tried"), [(1, 1), (TIMED_EVERY, 0)])
+def test_where_people_are_to_see_each_call_the_node_is_tried(every: int, tried: int, trials: Trials) -> None:
+    seen = scene(profile())
+    seen.snapshot.timing = PluginTimes(lambda: 0.0, every)
+    assert seen.tried(ME, "a") == (["small"], 0)
+    assert trials.count == tried
 
 
 def test_where_the_pod_has_no_room_either_way_the_node_is_tried_which_says_why(trials: Trials) -> None:
