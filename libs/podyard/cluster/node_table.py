@@ -174,6 +174,11 @@ class NodeTable:
         """Whether room is kept for any pod."""
         return bool(self._kept)
 
+    @property
+    def nodes_that_keep_room(self) -> Collection[str]:
+        """Names of nodes on which room is kept for somebody."""
+        return self._kept_on.keys()
+
     def kept(self, uid: str) -> PlacedPod | None:
         """The pod, if room is kept for it; see `keep`."""
         return self._kept.get(uid)
@@ -348,6 +353,8 @@ class NodeTable:
         if row is not None and not same:
             self._tell_added(pod, row)
             self._note(row)
+        elif row is not None and _started(old) != _started(pod):
+            self._note(row)  # no index counts it, but it tells whom preemption spares
 
     @contextmanager
     def trial(self, row: int) -> Generator["Trial"]:
@@ -514,6 +521,11 @@ def _bound(pod: PlacedPod) -> BoundPod:
     if pod.bound is None:
         raise ValueError(f"pod {pod.namespace}/{pod.name} cannot be placed: it is bound nowhere")
     return pod.bound
+
+
+def _started(pod: PlacedPod) -> tuple[str, int]:
+    """When it was started, as far as anybody said, and up to where its decision had read."""
+    return "" if pod.status is None else pod.status.start_time, _bound(pod).decided_at
 
 
 def _place_of(node: Node) -> tuple[Any, ...]:

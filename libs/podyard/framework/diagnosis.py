@@ -4,7 +4,7 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/framework/types.go (Diagnosis, Fit
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
 import msgspec
@@ -56,7 +56,7 @@ class NodeJudge(Protocol):
         """
         ...
 
-    def room_wanted(self, state: CycleState) -> Sequence[tuple[str, int]] | None:
+    def room_wanted(self, state: CycleState) -> tuple[tuple[str, int], ...] | None:
         """What the pod takes of a node, if of what is on the node only the room counts for it: resources with
         amounts above 0. `None`: something else may count, or each trial is to be seen.
 
@@ -64,12 +64,16 @@ class NodeJudge(Protocol):
         """
         ...
 
-    def node_alone_takes(self, state: CycleState, pod: PodInfo, row: int) -> bool:
-        """Whether the node of this row takes the pod as far as room does not count, and nobody else is to
-        have room there.
+    def nodes_alone_take(self, state: CycleState, pod: PodInfo, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which of these rows' nodes take the pod as far as what is on them does not count, in the order of
+        `rows`.
 
         :raises PluginError: if a plugin raises
         """
+        ...
+
+    def contested(self, pod: PodInfo) -> Mapping[int, object]:
+        """Rows whose node is to have room for others too."""
         ...
 
     def add_pod(self, state: CycleState, pod: PodInfo, placed: PlacedPod, row: int) -> Status:

@@ -476,18 +476,12 @@ class Feasibility:
 
     def _find_contested(self, pod: PodInfo) -> Rivals:
         """Rows with nominated pods that count against this one, with those pods."""
-        nominated = self._cluster.nominated
-        if not nominated or not self.pre_filtered.status.ok:
+        if not self._cluster.nominated or not self.pre_filtered.status.ok:
             return {}
-        row_of, names = self._cluster.nodes.row_of, self.pre_filtered.node_names
-        found: Rivals = {}
-        for node in nominated.nodes():
-            row = row_of.get(node)
-            if row is not None and (names is None or node in names):
-                rivals = self._row_judge.rivals(pod, row)
-                if rivals:
-                    found[row] = rivals
-        return found
+        found, names = self._row_judge.contested(pod), self.pre_filtered.node_names
+        if names is None:
+            return found
+        return {row: rivals for row, rivals in found.items() if self._cluster.nodes.names[row] in names}
 
     def _judge_contested(self, pod: PodInfo, rows: Iterable[int] | None) -> None:
         """

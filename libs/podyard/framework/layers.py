@@ -204,22 +204,6 @@ class Layer:
         """The code with which the plugin rejects a row."""
         return self._codes.item(row) if self.only == MIXED else self.only
 
-    def _ask(self, rows: Rows, state: CycleState, pod: PodInfo, cluster: Snapshot) -> Verdicts:
-        timing = cluster.timing
-        started = 0.0 if timing is None else timing.watch()
-        try:
-            codes = self.plugin.filter(state, pod, cluster, rows)
-            if type(codes) is not np.ndarray or codes.shape != rows.shape or codes.dtype != np.int64:
-                codes = answers.by_row(codes, len(rows))
-            highest = int(codes.view(np.uint64).max())  # so those below 0 are great
-            if highest > LARGEST:
-                raise answers.NonsenseError(f"answered code {codes.min()}; codes are 0 or above")
-            if timing is not None:
-                timing.note(self.name, "Filter", UNSCHEDULABLE if highest else SUCCESS, started)
-            return codes
-        except Exception as fault:  # the boundary to plugins: their bug ends the attempt under their name
-            raise PluginError.wrapping(self.name, "filter", fault) from fault
-
     def set_groups(self, groups: list[RejectedGroup]) -> None:
         """What `grouping` made of the rejected rows."""
         self.groups = groups
@@ -252,7 +236,7 @@ class Layer:
         return all_pass
 
     def _judge_all(self, rows: Rows, state: CycleState, pod: PodInfo, cluster: Snapshot) -> bool:
-        codes = self._ask(rows, state, pod, cluster)
+        codes = row_judge.ask(self.plugin, rows, state, pod, cluster)
         highest = int(codes.max())
         if not highest:
             self.passes.fill(True)
@@ -263,7 +247,7 @@ class Layer:
         return False
 
     def _ask_some(self, rows: Rows, state: CycleState, pod: PodInfo, cluster: Snapshot) -> None:
-        codes = self._ask(rows, state, pod, cluster)
+        codes = row_judge.ask(self.plugin, rows, state, pod, cluster)
         passes = codes == 0
         self.passes[rows] = passes
         highest = int(codes.max())

@@ -17,13 +17,16 @@ RunPreFilterExtensionRemovePod).
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from podyard.cluster.node_table import PlacedPod
 from podyard.cluster.pods import PodView
 from podyard.framework import answers
 from podyard.framework import status as statuses
 from podyard.framework.answers import LARGEST
 from podyard.framework.cycle_state import CycleState
-from podyard.framework.interfaces import Filter
+from podyard.framework.interfaces import Filter, Rows, Verdicts
 from podyard.framework.plugin_times import SUCCESS, UNSCHEDULABLE
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.profile import Profile
@@ -78,7 +81,7 @@ class RowJudge:
         """
         return self.first_rejector(state, pod, row)[0] == PASSES
 
-    def room_wanted(self, state: CycleState) -> Sequence[tuple[str, int]] | None:
+    def room_wanted(self, state: CycleState) -> tuple[tuple[str, int], ...] | None:
         """What the pod takes of a node, if of what is on the node only the room counts for it: all plugins
         that are not skipped look at the node itself, or at room. `None`: something else may count, or people
         are to see what each plugin says to each trial.
@@ -102,16 +105,27 @@ class RowJudge:
             raise PluginError(asked[0], "room_wanted", f"answered {strange[0]!r}, not a resource and an amount above 0")
         return wanted
 
-    def node_alone_takes(self, state: CycleState, pod: PodInfo, row: int) -> bool:
-        """Whether the plugins that look at the node itself would take it, and nobody else is to have room
-        there.
+    def nodes_alone_take(self, state: CycleState, pod: PodInfo, rows: Rows) -> NDArray[np.bool_]:
+        """Which of these rows' nodes the plugins that look at the node itself would take, in the order of
+        `rows`.
 
         :raises PluginError: if a plugin raises
         """
-        cluster = self._cluster
-        if (cluster.nominated or cluster.nodes.keeps_room) and self.rivals(pod, row):
-            return False
-        return self._ask(self._node_filters, state, pod, row)[0] == PASSES
+        take = np.ones(len(rows), dtype=np.bool_)
+        for plugin in self._node_filters:
+            if plugin.name not in state.skip_filter:
+                left = take.nonzero()[0]
+                if not len(left):
+                    break
+                take[left] = ask(plugin, rows[left], state, pod, self._cluster) == 0
+        return take
+
+    def contested(self, pod: PodInfo) -> dict[int, list[PodView]]:
+        """Rows whose node is to have room for others too, with those others."""
+        nodes = self._cluster.nodes
+        names = {*self._cluster.nominated.nodes(), *nodes.nodes_that_keep_room}
+        found = {row: self.rivals(pod, row) for name in names if (row := nodes.row_of.get(name)) is not None}
+        return {row: rivals for row, rivals in found.items() if rivals}
 
     def add_pod(self, state: CycleState, pod: PodInfo, placed: PlacedPod, row: int) -> Status:
         """`placed` is on the node of this row too (in the trial, by now): tells every plugin that is not
@@ -221,6 +235,27 @@ class RowJudge:
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(name, "filter", fault) from fault
         return PASSES, 0
+
+
+def ask(plugin: Filter, rows: Rows, state: CycleState, pod: PodInfo, cluster: Snapshot) -> Verdicts:
+    """A plugin's codes for these rows, at least one, in their order.
+
+    :raises PluginError: if it raises, or answers anything else
+    """
+    timing = cluster.timing
+    started = 0.0 if timing is None else timing.watch()
+    try:
+        codes = plugin.filter(state, pod, cluster, rows)
+        if type(codes) is not np.ndarray or codes.shape != rows.shape or codes.dtype != np.int64:
+            codes = answers.by_row(codes, len(rows))
+        highest = int(codes.view(np.uint64).max())  # so those below 0 are great
+        if highest > LARGEST:
+            raise answers.NonsenseError(f"answered code {codes.min()}; codes are 0 or above")
+        if timing is not None:
+            timing.note(plugin.name, "Filter", UNSCHEDULABLE if highest else SUCCESS, started)
+        return codes
+    except Exception as fault:  # the boundary to plugins: their bug ends the attempt under their name
+        raise PluginError.wrapping(plugin.name, "filter", fault) from fault
 
 
 def verdict(plugin: Filter, state: CycleState, code: int) -> Status:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from podyard.cluster.pods import PodView
 from podyard.framework.cycle import Cycle, CycleResult
@@ -133,12 +134,12 @@ def _dry_run(
     trial = preemption.dry_run(feasibility.state.clone(), pod, cluster.snapshot, diagnosis)
     told["num_candidates"] = choice.candidates_wanted(ours.args, len(rows))
     for row in rows:
-        outcome = trial.on(row)
-        if isinstance(outcome, Status):
-            told["dry_run"][names[row]] = {"code": outcome.code.label, "reasons": sorted(outcome.reasons)}
-        else:
-            victims = preemption.victims_of(outcome)
-            told["dry_run"][names[row]] = {"victims": _names(victims), "pdb_violations": len(outcome.violating)}
+        found = trial.search(np.array([row]), 1)
+        for status in found.statuses.values():
+            told["dry_run"][names[row]] = {"code": status.code.label, "reasons": sorted(status.reasons)}
+        for candidate in found.candidates:
+            victims = preemption.victims_of(candidate)
+            told["dry_run"][names[row]] = {"victims": _names(victims), "pdb_violations": len(candidate.violating)}
     return told
 
 

@@ -32,7 +32,11 @@ class Split(NamedTuple):
 class Budgets:
     """The budgets of all namespaces, ready to be asked."""
 
-    def __init__(self, budgets: Iterable[PodDisruptionBudget] = ()) -> None:
+    def __init__(self, budgets: Iterable[PodDisruptionBudget] = (), version: int = 0) -> None:
+        """
+        :param version: another number when any of them is another
+        """
+        self.version = version
         self._by_namespace: dict[str, list[_Budget]] = {}
         self._allowed: list[int] = []
         """Disruptions that each budget allows, by its number."""

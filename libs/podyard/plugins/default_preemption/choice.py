@@ -8,11 +8,14 @@ the reference rolls dice or walks a map, a generator seeded with the pod's uid d
 
 from collections.abc import Sequence
 from random import Random
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from podyard.cluster.node_table import PlacedPod
+from podyard.framework.interfaces import Rows
 from podyard.plugins.default_preemption import importance
 from podyard.plugins.default_preemption.args import Args
 
@@ -30,14 +33,26 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 Cost: TypeAlias = tuple[int, int, int, int, float, int]
+"""What the victims on a node are worth; the smallest is best.
+
+In this order: broken budgets, the highest priority, the sum of priorities, the number of victims, and how
+long the victims of highest priority have run (a late start costs less).
+"""
+
+Costs: TypeAlias = NDArray[np.float64]
+"""One row a node, six columns: those of `Cost`. All are whole numbers below 2^53 or infinite."""
+
+NO_COST: Final[Cost] = (1 << 53, 0, 0, 0, 0.0, 0)
+"""Of a node that is no candidate."""
+
+
+def no_costs(count: int) -> Costs:
+    """:return: for so many nodes, none of which is a candidate"""
+    return np.tile(np.array(NO_COST, dtype=np.float64), (count, 1))
 
 
 def cost(candidate: Candidate) -> Cost:
-    """What the victims are worth; the smallest is best.
-
-    In this order: broken budgets, the highest priority, the sum of priorities, the number of victims, and how
-    long the victims of highest priority have run (a late start costs less).
-    """
+    """What the victims on one node are worth."""
     victims = candidate.victims
     seconds, placed_at = importance.earliest_start(victims)
     return (
@@ -50,15 +65,39 @@ def cost(candidate: Candidate) -> Cost:
     )
 
 
-def pick(candidates: Sequence[Candidate], random: Random) -> Candidate:
-    """The cheapest; among equal ones any.
+def costs(candidates: Sequence[Candidate]) -> Costs:
+    """Of several, in their order."""
+    return np.array([cost(one) for one in candidates], dtype=np.float64).reshape(len(candidates), len(NO_COST))
 
-    :param candidates: at least one, in an order that does not change between runs
+
+def pick(costs: Costs, random: Random) -> int:
+    """The place of the cheapest; among equal ones any.
+
+    :param costs: of at least one candidate, in an order that does not change between runs
     """
-    costs = [cost(candidate) for candidate in candidates]
-    lowest = min(costs)
-    best = [candidate for candidate, its_cost in zip(candidates, costs, strict=True) if its_cost == lowest]
-    return best[0] if len(best) == 1 else best[random.randrange(len(best))]
+    best = np.arange(len(costs))
+    for column in costs.T:
+        if len(best) == 1:
+            break
+        values = column[best]
+        best = best[values == values.min()]
+    return best.item(0) if len(best) == 1 else best.item(random.randrange(len(best)))
+
+
+def enough(costs: Costs, wanted: int) -> tuple[bool, Rows]:
+    """Whether a search that looks at nodes in this order ends with one of these, and what it found: it ends
+    with one candidate that breaks no budget and `wanted` in all.
+
+    :return: whether it does, and the places of its candidates: at most `wanted` that break no budget, then at
+        most so many that do
+    """
+    violations = costs[:, 0]
+    clean, broken = violations == 0, (violations > 0) & (violations < NO_COST[0])
+    kept_clean, kept_broken = np.minimum(clean.cumsum(), wanted), np.minimum(broken.cumsum(), wanted)
+    ends = ((kept_clean > 0) & (kept_clean + kept_broken >= wanted)).nonzero()[0]
+    until = ends.item(0) + 1 if len(ends) else len(costs)
+    places = [kind[:until].nonzero()[0][:wanted] for kind in (clean, broken)]
+    return len(ends) > 0, np.concatenate(places)
 
 
 def candidates_wanted(args: Args, potential: int) -> int:

@@ -8,22 +8,24 @@ Source: kube-scheduler v1.36.2, plugins/defaultpreemption/default_preemption.go 
 pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption).
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final, Self, TypeAlias, cast
 
 import msgspec
+import numpy as np
 
 from podyard.cluster.node_table import PlacedPod, Trial
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.diagnosis import NodeJudge
+from podyard.framework.interfaces import Rows
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, PluginError, Status
-from podyard.plugins.default_preemption import importance
+from podyard.plugins.default_preemption import choice, importance
 from podyard.plugins.default_preemption.budgets import Budgets
-from podyard.plugins.default_preemption.choice import Candidate
+from podyard.plugins.default_preemption.choice import Candidate, Costs
 from podyard.plugins.default_preemption.room_trial import RoomTrial
 
 NO_VICTIMS: Final = statuses.unresolvable("No preemption victims found for incoming pod")
@@ -45,56 +47,78 @@ class DryRun(msgspec.Struct, dict=True):
     cluster: Snapshot
     budgets: Budgets
 
-    @cached_property
-    def _by_room(self) -> RoomTrial | None:
-        """Adds up what has to go from a node; None: for this pod more counts than room."""
-        try:
-            wanted = self.judge.room_wanted(self.state)
-        except PluginError as fault:
-            self.cluster.faults.note(fault)
-            return None
-        return None if wanted is None else RoomTrial(wanted, self.cluster.nodes, self.budgets)
-
     def on(self, row: int) -> Outcome:
-        """The node of this row: its victims, or why there are none."""
+        """The node of this row, tried out: its victims, or why there are none."""
         priority = self.pod.priority
         name = self.cluster.nodes.names[row]
         lower = [pod for pod in self.cluster.nodes.pods_on(name).values() if pod.priority < priority]
         if not lower:
             return NO_VICTIMS
-        found = self._work_out(row, name, lower)
-        if found is not None:
-            return found
         with self.cluster.nodes.trial(row) as trial:
             return _NodeTrial(self, row, trial).run(name, lower)
 
-    def _work_out(self, row: int, name: str, lower: list[PlacedPod]) -> Candidate | None:
-        """The node with its victims, where adding up is enough; None: the node has to be tried out."""
-        by_room = self._by_room
-        try:
-            if by_room is not None and self.judge.node_alone_takes(self.state, self.pod, row):
-                return by_room.on(row, name, lower)
-        except PluginError:  # the plugin is asked again where the node is tried out, and its fault is told there
-            return None
-        return None
+    def search(self, rows: Rows, wanted: int) -> "Found":
+        """Look at nodes in this order until there are candidates enough: one that breaks no budget, and
+        `wanted` in all.
 
-    def search(self, rows: Iterable[int], wanted: int) -> "Found":
-        """Try nodes in this order until there are candidates enough: one that breaks no budget, and `wanted`
-        in all.
+        :param rows: of nodes with pods of lower priority
         """
-        found = Found()
+        found = None if self._by_room is None else self._add_up(self._by_room, rows, wanted)
+        return self._try_out(rows, wanted) if found is None else found
+
+    @cached_property
+    def _by_room(self) -> RoomTrial | None:
+        """Adds up what has to go from a node; `None`: for this pod more counts than room."""
+        try:
+            wanted = self.judge.room_wanted(self.state)
+        except PluginError as fault:
+            self.cluster.faults.note(fault)
+            return None
+        return None if wanted is None else RoomTrial(wanted, self.pod.priority, self.cluster.nodes, self.budgets)
+
+    def _add_up(self, by_room: RoomTrial, rows: Rows, wanted: int) -> "Found | None":
+        """The search by sums; nodes where others are to have room are tried out. `None`: all have to be tried
+        out, to say why there is no candidate or what is the matter with a plugin."""
+        try:
+            take = self.judge.nodes_alone_take(self.state, self.pod, rows)
+        except PluginError:  # the plugin is asked again where nodes are tried out, and its fault is told there
+            return None
+        contested = list(self.judge.contested(self.pod))
+        tried: dict[int, Candidate] = {}
+        costs = choice.no_costs(len(rows))
+        enough, places, looked_at = False, rows[:0], 0
+        while not enough and looked_at < len(rows):
+            start, looked_at = looked_at, min(len(rows), looked_at + max(wanted, 1))
+            alone = start + take[start:looked_at].nonzero()[0]
+            costs[alone] = by_room.costs(rows[alone])
+            for at in alone[np.isin(rows[alone], contested)].tolist():
+                row = rows.item(at)
+                outcome = self.on(row)
+                costs[at] = choice.NO_COST if isinstance(outcome, Status) else choice.cost(outcome)
+                if not isinstance(outcome, Status):
+                    tried[row] = outcome
+            enough, places = choice.enough(costs[:looked_at], wanted)
+        if not len(places):
+            return None
+        found: list[int] = rows[places].tolist()
+        return Found(costs[places], lambda at: cast("Candidate", tried.get(found[at]) or by_room.on(found[at])))
+
+    def _try_out(self, rows: Rows, wanted: int) -> "Found":
+        """The search with all plugins."""
         clean, broken = list[Candidate](), list[Candidate]()
-        for row in rows:
+        refused: dict[int, Status] = {}
+        for row in rows.tolist():
             outcome = self.on(row)
             if isinstance(outcome, Status):
-                found.statuses[row] = outcome
+                refused[row] = outcome
                 continue
             kept = broken if outcome.violations else clean
             if len(kept) < wanted:
                 kept.append(outcome)
             if clean and len(clean) + len(broken) >= wanted:
                 break
-        found.candidates = [*clean, *broken]
+        found = Found.of([*clean, *broken])
+        found.statuses = refused
         return found
 
 
@@ -103,10 +127,23 @@ class Found(msgspec.Struct):
     tried are none, by row.
     """
 
-    candidates: list[Candidate] = []
+    costs: Costs
+    """One row a candidate."""
+    candidate: Callable[[int], Candidate]
+    """By its place in `costs`."""
     statuses: dict[int, Status] = {}
     without_victims: int = 0
     """Nodes that were not even tried, since nobody there is of lower priority."""
+
+    @classmethod
+    def of(cls, candidates: Sequence[Candidate]) -> Self:
+        """These."""
+        return cls(choice.costs(candidates), candidates.__getitem__)
+
+    @property
+    def candidates(self) -> list[Candidate]:
+        """All of them, in order."""
+        return [self.candidate(at) for at in range(len(self.costs))]
 
     @property
     def errors(self) -> list[str]:

@@ -9,6 +9,8 @@ from collections.abc import Generator, Hashable, Mapping, Sequence
 from random import Random
 from typing import ClassVar, Final
 
+import numpy as np
+
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.diagnosis import Diagnosis, RejectedGroup
@@ -57,30 +59,37 @@ class DefaultPreemption:
         """SUCCESS with a node and its victims. UNSCHEDULABLE leaves the nomination while victims end, and
         ends it if nothing helps."""
         random = Random(pod.uid)
-        found = self._candidates(state, pod, cluster, diagnosis, random)
-        return found if isinstance(found, PostFilterResult) else _chosen(found, random)
+        found = self._found(state, pod, cluster, diagnosis, random)
+        return (
+            found if isinstance(found, PostFilterResult) else _takes(found.candidate(choice.pick(found.costs, random)))
+        )
 
     def post_filter_steps(
         self, state: CycleState, pod: PodInfo, cluster: Snapshot, diagnosis: Diagnosis
     ) -> Generator[Mapping[str, NodeVictims], Mapping[str, NodeVictims], PostFilterResult]:
         random = Random(pod.uid)
-        found = self._candidates(state, pod, cluster, diagnosis, random)
+        found = self._found(state, pod, cluster, diagnosis, random)
         if isinstance(found, PostFilterResult):
             return found
-        by_node = {one.node: one for one in found}
-        left = yield {one.node: NodeVictims(pods=one.victims, pdb_violations=one.violations) for one in found}
-        return _chosen([_agreed(node, left[node], by_node.get(node)) for node in sorted(left)], random)
+        by_node = {one.node: one for one in found.candidates}
+        left = yield {
+            node: NodeVictims(pods=one.victims, pdb_violations=one.violations) for node, one in by_node.items()
+        }
+        agreed = [_agreed(node, left[node], by_node.get(node)) for node in sorted(left)]
+        if not agreed:
+            return PostFilterResult(status=_says(Code.UNSCHEDULABLE, REASON_NONE_LEFT))
+        return _takes(agreed[choice.pick(choice.costs(agreed), random)])
 
-    def _candidates(
+    def _found(
         self, state: CycleState, pod: PodInfo, cluster: Snapshot, diagnosis: Diagnosis, random: Random
-    ) -> list[Candidate] | PostFilterResult:
-        """At least one candidate, or the answer if there is none."""
+    ) -> Found | PostFilterResult:
+        """With at least one candidate, or the answer if there is none."""
         reason = ineligible(pod, cluster, diagnosis)
         if reason:
             return PostFilterResult(status=_says(Code.UNSCHEDULABLE, reason))
         found = self._search(state, pod, cluster, diagnosis, random)
-        if found.candidates:
-            return found.candidates
+        if len(found.costs):
+            return found
         if found.errors:
             return PostFilterResult(status=_says(Code.ERROR, _aggregate(found.errors)))
         return PostFilterResult(status=_says(Code.UNSCHEDULABLE, _no_help(diagnosis, found)), nominated_node="")
@@ -92,19 +101,17 @@ class DefaultPreemption:
         rows = diagnosis.rows(Code.UNSCHEDULABLE)
         hopeful = _by_name(cluster.nodes.index(LowestPriority).below(rows, pod.priority), cluster)
         without = len(rows) - len(hopeful)
-        if not hopeful:
-            return Found(without_victims=without)
-        offset = random.randrange(len(hopeful))
-        wanted = choice.candidates_wanted(self.args, len(rows))
-        found = dry_run(state, pod, cluster, diagnosis).search(hopeful[offset:] + hopeful[:offset], wanted)
+        if len(hopeful):
+            wanted = choice.candidates_wanted(self.args, len(rows))
+            hopeful = np.roll(hopeful, -random.randrange(len(hopeful)))
+            found = dry_run(state, pod, cluster, diagnosis).search(hopeful, wanted)
+        else:
+            found = Found.of([])
         found.without_victims = without
         return found
 
 
-def _chosen(candidates: Sequence[Candidate], random: Random) -> PostFilterResult:
-    if not candidates:
-        return PostFilterResult(status=_says(Code.UNSCHEDULABLE, REASON_NONE_LEFT))
-    best = choice.pick(candidates, random)
+def _takes(best: Candidate) -> PostFilterResult:
     return PostFilterResult(status=statuses.SUCCESS, nominated_node=best.node, victims=victims_of(best))
 
 
@@ -139,11 +146,11 @@ def ineligible(pod: PodInfo, cluster: Snapshot, diagnosis: Diagnosis) -> str:
 def potential_rows(cluster: Snapshot, diagnosis: Diagnosis) -> list[int]:
     """Rows of the nodes where pods less might help, in the order of their names
     (docs/rules.md, preemption-choice-repeats; docs/rules.md, prefilters-run-before-preemption)."""
-    return _by_name(diagnosis.rows(Code.UNSCHEDULABLE), cluster)
+    return _by_name(diagnosis.rows(Code.UNSCHEDULABLE), cluster).tolist()
 
 
-def _by_name(rows: Rows, cluster: Snapshot) -> list[int]:
-    return rows[cluster.nodes.order.rank[rows].argsort()].tolist()
+def _by_name(rows: Rows, cluster: Snapshot) -> Rows:
+    return rows[cluster.nodes.order.rank[rows].argsort()]
 
 
 def dry_run(state: CycleState, pod: PodInfo, cluster: Snapshot, diagnosis: Diagnosis) -> DryRun:
@@ -151,7 +158,7 @@ def dry_run(state: CycleState, pod: PodInfo, cluster: Snapshot, diagnosis: Diagn
 
     :param state: as `post_filter` is given it
     """
-    known = Budgets(cluster.objects(budgets.RESOURCE).values())
+    known = Budgets(cluster.objects(budgets.RESOURCE).values(), cluster.version(budgets.RESOURCE))
     return DryRun(judge=diagnosis.judge, state=state, pod=pod, cluster=cluster, budgets=known)
 
 

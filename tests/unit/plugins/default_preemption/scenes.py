@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from podyard.cluster.nominations import Nominations
 from podyard.cluster.pods import PodView
@@ -14,7 +15,7 @@ from podyard.framework.status import Status
 from podyard.objects.core import Node
 from podyard.objects.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from podyard.objects.policy import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
-from podyard.plugins.default_preemption.choice import Candidate
+from podyard.plugins.default_preemption import choice
 from podyard.plugins.default_preemption.plugin import dry_run
 from podyard.proto.placement import BoundPod
 from tests.unit.framework.builders import make_pod, profile, table_of
@@ -74,14 +75,19 @@ def budget(
 
 class _Objects:
     def __init__(self, budgets: Sequence[PodDisruptionBudget]) -> None:
+        self._version = 0
+        self.set(budgets)
+
+    def set(self, budgets: Sequence[PodDisruptionBudget]) -> None:
         self._budgets = {("default", f"budget-{number}"): one for number, one in enumerate(budgets)}
+        self._version += 1
 
     def objects(self, resource: str) -> ObjectsByName:
         return self._budgets if resource == "poddisruptionbudgets" else {}
 
     def version(self, resource: str) -> int:
         del resource
-        return 1
+        return self._version
 
 
 class Scene:
@@ -99,22 +105,29 @@ class Scene:
         table = table_of(*nodes)
         for pod in pods:
             table.place(pod)
-        self.snapshot = Snapshot(table, _Objects(budgets), nominated=Nominations(nominated))
+        self._objects = _Objects(budgets)
+        self.snapshot = Snapshot(table, self._objects, nominated=Nominations(nominated))
         self.cycle = Cycle(use or profile(), self.snapshot)
+
+    def set_budgets(self, budgets: Sequence[PodDisruptionBudget]) -> None:
+        """These, and no others any more."""
+        self._objects.set(budgets)
 
     def run(self, pod: PodView) -> CycleResult:
         """A whole cycle."""
         return self.cycle.run(pod)
 
     def tried(self, pod: PodView, node: str) -> tuple[list[str], int] | Status:
-        """The dry run on one node: names of the victims, most important first, and how many break a
-        budget."""
+        """A search on one node: names of the victims, most important first, and how many break a budget."""
         feasibility = self.cycle.judge(pod)
         run = dry_run(feasibility.state.clone(), pod, self.snapshot, feasibility.diagnosis())
-        outcome = run.on(self.snapshot.nodes.row_of[node])
-        if isinstance(outcome, Candidate):
-            return [victim.name for victim in outcome.victims], len(outcome.violating)
-        return outcome
+        row = self.snapshot.nodes.row_of[node]
+        found = run.search(np.array([row]), 1)
+        if not len(found.costs):
+            return found.statuses[row]
+        [candidate] = found.candidates
+        assert tuple(found.costs[0]) == choice.cost(candidate)
+        return [victim.name for victim in candidate.victims], len(candidate.violating)
 
 
 def names(result: CycleResult) -> list[str]:

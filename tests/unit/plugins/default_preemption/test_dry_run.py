@@ -2,6 +2,8 @@
 
 from typing import ClassVar
 
+import numpy as np
+
 from podyard.cluster.node_table import PlacedPod
 from podyard.cluster.pods import PodView
 from podyard.framework import status as statuses
@@ -167,7 +169,7 @@ def searched(scene: Scene, pod: PodView, wanted: int) -> tuple[list[tuple[str, i
     feasibility = scene.cycle.judge(pod)
     found = feasibility.diagnosis()
     run = dry_run(feasibility.state.clone(), pod, scene.snapshot, found)
-    ended = run.search(potential_rows(scene.snapshot, found), wanted)
+    ended = run.search(np.array(potential_rows(scene.snapshot, found), dtype=np.intp), wanted)
     candidates = [(one.node, len(one.violating)) for one in ended.candidates]
     return candidates, [scene.snapshot.nodes.names[row] for row in ended.statuses]
 
@@ -195,9 +197,13 @@ def test_each_node_is_tried_on_the_state_of_the_cycle() -> None:
     assert searched(scene, me(), 2) == ([("a", 0), ("b", 0)], [])
 
 
-def test_nodes_that_are_none_are_told() -> None:
-    scene = Scene([make_node("a"), make_node("b"), make_node("c")], [
-        placed("p", "a", cpu="3", priority=10), placed("q", "b", cpu="3"), placed("r", "c", cpu="3", priority=99)
-    ])  # fmt: skip
-    assert searched(scene, me(), 3) == ([("b", 0)], ["a", "c"])
+def test_where_there_is_no_candidate_each_node_is_told() -> None:
+    nodes = [make_node("a"), make_node("b"), make_node("c")]
+    pods = [placed("p", "a", cpu="3", priority=10), placed("q", "b", cpu="3"), placed("r", "c", cpu="3", priority=99)]
+    scene = Scene(nodes, pods)
+    assert searched(scene, me(), 3)[0] == [("b", 0)]
     assert isinstance(scene.tried(me(), "b"), tuple)
+    assert searched(Scene(nodes, [*pods[::2], placed("q", "b", cpu="3", priority=10)]), me(), 3) == (
+        [],
+        ["a", "b", "c"],
+    )

@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
+from podyard.cluster.node_table import FIRST_CAPACITY
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.plugin_times import TIMED_EVERY, PluginTimes
 from podyard.framework.profile import Enabled, Profile, resolve
 from podyard.framework.row_judge import RowJudge
-from podyard.framework.status import PluginError
+from podyard.framework.status import PluginError, Status
 from podyard.plugins import registry
 from podyard.plugins.default_preemption import dry_run
+from podyard.plugins.default_preemption.room_trial import MOST_KEPT, RoomTrials
 from podyard.plugins.node_resources_fit.args import Args
 from podyard.plugins.node_resources_fit.plugin import NodeResourcesFit
 from tests.unit.framework.builders import make_node, make_pod
@@ -112,9 +114,59 @@ def test_a_plugin_that_cannot_say_what_the_pod_wants_is_asked_pod_by_pod(fault: 
 def test_a_plugin_that_fails_for_the_node_itself_fails_as_where_it_is_tried(
     monkeypatch: pytest.MonkeyPatch, trials: Trials
 ) -> None:
-    def fails(*given: Any) -> bool:
+    def fails(*given: Any) -> Any:
         raise PluginError("TaintToleration", "filter", "broken")
 
-    monkeypatch.setattr(RowJudge, "node_alone_takes", fails)
+    monkeypatch.setattr(RowJudge, "nodes_alone_take", fails)
     assert scene(profile()).tried(ME, "a") == (["small"], 0)
     assert trials.count == 1
+
+
+def test_a_node_that_does_not_take_the_pod_for_itself_is_no_candidate(trials: Trials) -> None:
+    """Though NodeResourcesFit, which is asked first, says that pods less would help."""
+    tainted = Scene([make_node("a", taints=[("k", "", "NoSchedule")])], [placed("p", "a", cpu="4")], use=profile())
+    refused = tainted.tried(make_pod("me", cpu="1", priority=10), "a")
+    assert isinstance(refused, Status)
+    assert refused.plugin == "TaintToleration"
+    assert trials.count == 1
+
+
+def test_what_is_kept_is_kept_for_a_size_and_a_priority(trials: Trials) -> None:
+    here = scene(profile())
+    assert here.tried(ME, "a") == (["small"], 0)
+    assert here.tried(make_pod("me", cpu="2500m", priority=10), "a") == (["large"], 0)
+    assert here.tried(make_pod("me", cpu="2500m", priority=20), "a") == (["large"], 0)
+    assert here.tried(make_pod("me", cpu="4", priority=20), "a") == (["mine", "large", "small"], 0)
+    assert isinstance(here.tried(make_pod("me", cpu="4", priority=10), "a"), Status)
+    assert here.tried(make_pod("me", cpu="1", priority=2), "a") == (["small"], 0)
+    assert trials.count == 1, "the node that has no room even without them"
+
+
+def test_what_is_kept_goes_with_the_budgets_it_is_about(trials: Trials) -> None:
+    guarded = placed("guarded", "a", cpu="4", labels={"app": "web"})
+    here = Scene([make_node("a")], [guarded], budgets=[budget(0, {"app": "web"})], use=profile())
+    assert here.tried(ME, "a") == (["guarded"], 1)
+    here.set_budgets([budget(1, {"app": "web"})])
+    assert here.tried(ME, "a") == (["guarded"], 0)
+    here.set_budgets([])
+    assert here.tried(ME, "a") == (["guarded"], 0)
+    assert trials.count == 0
+
+
+def test_what_is_kept_is_found_again_after_the_table_grew(trials: Trials) -> None:
+    here = scene(profile())
+    assert here.tried(ME, "a") == (["small"], 0)
+    for number in range(FIRST_CAPACITY):
+        here.snapshot.nodes.set_node(make_node(f"n{number}", cpu="4"))
+        here.snapshot.nodes.place(placed(f"on-{number}", f"n{number}", cpu="4"))
+    last = f"n{FIRST_CAPACITY - 1}"
+    assert here.tried(ME, last) == ([f"on-{FIRST_CAPACITY - 1}"], 0)
+    assert here.tried(ME, "a") == (["small"], 0)
+    assert trials.count == 0
+
+
+def test_sizes_that_preempt_no_more_are_forgotten() -> None:
+    here = scene(profile())
+    for cpu in range(MOST_KEPT * 2):
+        here.tried(make_pod("me", cpu=f"{1000 + cpu}m", priority=10), "a")
+    assert len(here.snapshot.nodes.index(RoomTrials)._kept) == MOST_KEPT  # pyright: ignore[reportPrivateUsage]

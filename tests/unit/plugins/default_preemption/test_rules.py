@@ -152,13 +152,14 @@ def low(name: str, priority: int = 0, start: str = "10:00") -> importance.Placed
 )  # fmt: skip
 def test_the_order_in_which_nodes_are_compared(better: Candidate, worse: Candidate) -> None:
     for candidates in ([better, worse], [worse, better]):
-        assert choice.pick(candidates, random.Random(SEED)) is better
+        assert candidates[choice.pick(choice.costs(candidates), random.Random(SEED))] is better
 
 
 def test_among_equal_nodes_the_seed_decides_and_all_have_a_chance() -> None:
     equal = [candidate(f"n{number}", low(f"p{number}")) for number in range(4)]
-    picked = [choice.pick(equal, random.Random(seed)).node for seed in range(40)]
-    assert picked == [choice.pick(equal, random.Random(seed)).node for seed in range(40)]
+    costs = choice.costs(equal)
+    picked = [equal[choice.pick(costs, random.Random(seed))].node for seed in range(40)]
+    assert picked == [equal[choice.pick(costs, random.Random(seed))].node for seed in range(40)]
     assert set(picked) == {"n0", "n1", "n2", "n3"}
 
 
