@@ -1,9 +1,10 @@
 """A client's connection to the server in memory, in the place of `_link.Link`; and `connect`, in the place of
 `connection.connect`."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import anyio
 from anyio.abc import TaskGroup
@@ -42,10 +43,15 @@ class MemorySubscription(LinkSubscription):
         connection = self._memory_link.connection
 
         def arrive() -> None:
-            if not self._closed and connection == self._memory_link.connection:
-                self._receiver(subject, reply, payload, head)
+            if connection == self._memory_link.connection:
+                self._memory_link.arrived(Arrived(self, subject, reply, payload, head))
 
         self._memory_link.wire.down(subject, arrive, self.subject)
+
+    def take(self, message: "Arrived") -> None:
+        """Hand a message to the receiver."""
+        if not self._closed:
+            self._receiver(message.subject, message.reply, message.payload, message.head)
 
     async def finish(self) -> None:
         """As `LinkSubscription.finish`."""
@@ -74,6 +80,16 @@ class MemorySubscription(LinkSubscription):
         link.wire.up("", lambda: link.server.unsubscribe(connection, self._number))
 
 
+class Arrived(NamedTuple):
+    """A message that has come, and who listens to it."""
+
+    listening: MemorySubscription
+    subject: str
+    reply: str
+    payload: bytes
+    head: bytes
+
+
 class MemoryLink(Link):
     """One connection. `cut` and `restore` model its loss and return."""
 
@@ -83,7 +99,28 @@ class MemoryLink(Link):
         self.wire = wire
         self.connection = 0
         """The server's number for it; another one after each loss."""
+        self.reads_together = False
+        """All that has come when this side gets to read is read at one go, as from a socket; else each message
+        by itself."""
         self._listening: list[MemorySubscription] = []
+        self._arrived: list[Arrived] = []
+        """What is not read yet."""
+
+    def arrived(self, message: Arrived) -> None:
+        """A message of this connection has come."""
+        self._arrived.append(message)
+        if not self.reads_together:
+            self._read()
+        elif len(self._arrived) == 1:
+            asyncio.get_running_loop().call_soon(self._read)
+
+    def _read(self) -> None:
+        arrived, self._arrived = self._arrived, []
+        for before, message in zip([None, *arrived], arrived, strict=False):
+            if before is not None and before.listening is not message.listening:
+                self._read_ends()
+            message.listening.take(message)
+        self._read_ends()
 
     def publish(self, subject: str, payload: bytes, reply: str = "", head: bytes = b"", *, begun: bool = False) -> None:
         """As `Link.publish`; it is never `Busy`."""
@@ -132,6 +169,7 @@ class MemoryLink(Link):
         """The connection is lost; what was on its way to this side is lost with it."""
         self.server.disconnect(self.connection)
         self.connection = 0
+        self._arrived.clear()
         self._lost(reason)
 
     def restore(self) -> None:

@@ -156,6 +156,8 @@ class Process:
         self.service = service
         self.instance = instance
         self.network = Network()
+        self.reads_together = False
+        """It reads all that has come at one go, as real ones do."""
         self.loop: VirtualLoop | None = None
         self.way: Way | None = None
         self.ahead_s = 0.0
@@ -274,6 +276,7 @@ class Process:
         try:
             async with connect(self._server, bus_settings, wire=self.way, now=steady.now) as bus:
                 self._bus = bus
+                bus.link.reads_together = self.reads_together
                 service = Service(
                     definition,
                     process=settings,

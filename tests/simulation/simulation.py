@@ -115,7 +115,9 @@ class Simulation:
 
     def process(self, service: str, instance: str, settings: msgspec.Struct | None = None) -> Process:
         """A place for a process of this simulation."""
-        return Process(self.clock, self.server, service, instance, self.tell, self.wrong, settings)
+        place = Process(self.clock, self.server, service, instance, self.tell, self.wrong, settings)
+        place.reads_together = self.plan.seed % 4 == 3
+        return place
 
     def _lose_cluster(self) -> None:
         """CLUSTER is made again, and what was in it is published again, in one of two ways."""

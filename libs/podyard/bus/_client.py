@@ -31,10 +31,15 @@ class DirectClient(Client):
     """A client whose subscriptions have receivers. Receivers are synchronous; what they raise is logged,
     never passed on: an exception on the read loop would end it while the client calls itself connected."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_read: Callable[[], None] = lambda: None) -> None:
+        """:param on_read: told when what was read at one go for one subscription is with its receiver, before
+        anybody else runs"""
         super().__init__()
         self._receivers: dict[int, Receiver] = {}
-        self._ps = DirectParser(self, self._take)
+        self._on_read = on_read
+        self._last_sid = 0
+        """Of the message before."""
+        self._ps = DirectParser(self, self._take, on_read)
 
     async def _process_connect_init(self) -> None:
         """Greet the server; a connection that it does not greet back is closed. nats-py forgets it: behind a
@@ -83,9 +88,13 @@ class DirectClient(Client):
     async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: Any) -> None:
         if not self._take(sid, subject, reply, data, headers or b""):
             await super()._process_msg(sid, subject, reply, data, headers)
+        self._on_read()
 
     def _take(self, sid: int, subject: bytes, reply: bytes, payload: bytes, head: bytes) -> bool:
         """Hand a message to its receiver; False: it has none."""
+        if sid != self._last_sid:
+            self._on_read()
+            self._last_sid = sid
         receiver = self._receivers.get(sid)
         if receiver is None:
             return False

@@ -128,7 +128,8 @@ class Link:
     def __init__(self, settings: BusSettings) -> None:
         self.settings = settings
         self.state = BusState(connected=False, last_error="not connected yet")
-        self._client = DirectClient()
+        self._after_read: Callable[[], None] | None = None
+        self._client = DirectClient(self._read_ends)
         self._subscriptions: list[LinkSubscription] = []
         self._listeners: list[StateListener] = []
         self._under_way: list[Callable[[], bool]] = []
@@ -161,6 +162,20 @@ class Link:
     def on_leaving(self, under_way: Callable[[], bool]) -> None:
         """A connection that is left for new keys is kept while `under_way` says so, for some seconds."""
         self._under_way.append(under_way)
+
+    def after_read(self, call: Callable[[], None]) -> None:
+        """From a receiver: call once, when all is with it that was read at one go with this message; before
+        any other receiver gets anything, and before anybody else runs."""
+        self._after_read = call
+
+    def _read_ends(self) -> None:
+        call = self._after_read
+        if call is not None:
+            self._after_read = None
+            try:
+                call()
+            except Exception:  # boundary: an exception on the read loop would end it
+                log.exception("what follows a read failed")
 
     @property
     def open(self) -> bool:
@@ -283,7 +298,7 @@ class Link:
     async def supervise(self) -> NoReturn:
         """Keep a connection for ever: connect, watch, replace."""
         while True:
-            client = self._client = DirectClient()
+            client = self._client = DirectClient(self._read_ends)
             self._broken, reason = anyio.Event(), ""
             try:
                 await self._establish(client)

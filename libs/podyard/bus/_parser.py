@@ -9,6 +9,9 @@ from nats.protocol.parser import AWAITING_MSG_PAYLOAD, CRLF_SIZE, Parser
 Take = Callable[[int, bytes, bytes, bytes, bytes], bool]
 """Gets (subscription, subject, reply subject, payload, header block); whether it has taken the message."""
 
+Ended = Callable[[], None]
+"""Told when all is taken that was read at one go."""
+
 _MESSAGES: Final = (b"MSG ", b"HMSG ")
 _LINE_END: Final = b"\r\n"
 
@@ -17,9 +20,10 @@ class DirectParser(Parser):
     """Whatever else comes is nats-py's to parse, and so is a message that comes in pieces, or whose line is
     no good."""
 
-    def __init__(self, client: Any, take: Take) -> None:
+    def __init__(self, client: Any, take: Take, ended: Ended) -> None:
         super().__init__(client)  # pyright: ignore[reportUnknownMemberType]  # nats-py does not type it
         self._take = take
+        self._ended = ended
 
     async def parse(self, data: bytes = b"") -> None:
         """Take what was read, and what was left over before."""
@@ -30,6 +34,7 @@ class DirectParser(Parser):
         elif self.buf:
             data, self.buf = bytes(self.buf) + data, bytearray()
         taken = self._take_whole(data)
+        self._ended()
         if taken < len(data):
             await super().parse(data[taken:])
 

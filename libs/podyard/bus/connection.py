@@ -125,13 +125,20 @@ class Bus:
         await self._api.purge(stream, subject)
 
     def watch(
-        self, spec: WatchSpec, sink: WatchSink, *, on_came_back: Callable[[Delivery], None] = lambda delivery: None
+        self,
+        spec: WatchSpec,
+        sink: WatchSink,
+        *,
+        on_came_back: Callable[[Delivery], None] = lambda delivery: None,
+        on_read: Callable[[], None] | None = None,
     ) -> Watch:
         """A reader of a stream; `await watch.run()` in a task group.
 
         :param on_came_back: told of each message that a listing passes over, since it had been deleted
+        :param on_read: told when the sink has all deliveries that were read at one go, before anybody else
+            runs
         """
-        return Watch(self._link, self._api, self._dead, spec, sink, on_came_back)
+        return Watch(self._link, self._api, self._dead, spec, sink, on_came_back, on_read)
 
     # --- core messages, requests and services
 

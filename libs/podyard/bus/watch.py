@@ -145,8 +145,13 @@ class Watch:
         spec: WatchSpec,
         sink: WatchSink,
         on_came_back: Callable[[Delivery], None] = lambda delivery: None,
+        on_read: Callable[[], None] | None = None,
     ) -> None:
-        """:param on_came_back: told of each message that a listing passes over"""
+        """
+        :param on_came_back: told of each message that a listing passes over
+        :param on_read: told when the sink has all deliveries that were read at one go, before anybody else
+            runs; as of a sink
+        """
         self.spec = spec
         self.position = 0
         """Everything up to this stream sequence was seen. 0 before the first listing is complete."""
@@ -188,6 +193,7 @@ class Watch:
         self._beat_at = 0
         """The highest sequence that a heartbeat of this reading said to be passed."""
         self._on_came_back = on_came_back
+        self._on_read = on_read
         self._census: census.Living | None = None
         self._first_back = ""
         self._state = State.IDLE
@@ -444,12 +450,21 @@ class Watch:
         self._guarded(self._on_came_back, delivery)
 
     def _deliver(self, delivery: Delivery) -> None:
+        if self._on_read is not None:
+            self._link.after_read(self._read_ends)
         try:
             self._sink.deliver(delivery)
         except MessageError as error:
             self._dead.put(self._link.settings.service_name, delivery, str(error))
         except Exception as error:  # boundary: handed to the task that runs the watch
             self._fail(error)
+
+    def _read_ends(self) -> None:
+        if self._on_read is not None and self._failure is None:
+            try:
+                self._on_read()
+            except Exception as error:  # boundary: handed to the task that runs the watch
+                self._fail(error)
 
     def on_heartbeat(self, last_stream: int) -> None:
         """The feed has nothing more, and has passed the stream's sequence `last_stream`."""

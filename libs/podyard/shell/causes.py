@@ -27,12 +27,15 @@ class Cause(NamedTuple):
         )
 
 
-class Listed(Sequence[Change]):
-    """The changes that a listing found. It knows which of them whoever goes through it has in hand."""
+class Told(Sequence[Change]):
+    """Changes as a core is told of them. They know which of them whoever goes through them has in hand."""
 
-    def __init__(self, changes: Sequence[Change]) -> None:
+    def __init__(self, changes: Sequence[Change], made_by: Sequence[Delivery] = ()) -> None:
+        """:param made_by: for each change the delivery that made it; none: a listing found them"""
         self._changes = changes
-        self.in_hand: Change | None = None
+        self._made_by = made_by
+        self._in_hand = -1
+        """Place of the change; -1: none is."""
 
     def __len__(self) -> int:
         return len(self._changes)
@@ -45,32 +48,29 @@ class Listed(Sequence[Change]):
         return self._changes[index]
 
     def __iter__(self) -> Iterator[Change]:
-        for change in self._changes:
-            self.in_hand = change
+        for at, change in enumerate(self._changes):
+            self._in_hand = at
             yield change
-        self.in_hand = None
+        self._in_hand = -1
+
+    def cause(self, version_of: Callable[[str], int]) -> Cause | None:
+        """What a core raised on that was told of these; None if nobody can say.
+
+        :param version_of: CLUSTER sequence of a subject's last version
+        """
+        if self._made_by and (self._in_hand >= 0 or self._made_by[0] is self._made_by[-1]):
+            return Cause(self._made_by[self._in_hand])
+        if self._in_hand >= 0:
+            return _of_change(self._changes[self._in_hand], version_of)
+        return None
 
 
-def told(changes: Sequence[Change], delivery: Delivery | None) -> Sequence[Change]:
-    """Changes as a core is to be told of them.
-
-    :param delivery: what made them; None: a listing
-    """
-    return changes if delivery is not None else Listed(changes)
-
-
-def of(changes: Sequence[Change], delivery: Delivery | None, version_of: Callable[[str], int]) -> Cause | None:
+def of(changes: Sequence[Change], version_of: Callable[[str], int]) -> Cause | None:
     """What a core raised on that was told of changes; None if nobody can say.
 
-    :param changes: as of `told`
-    :param delivery: what made them; None: a listing
     :param version_of: CLUSTER sequence of a subject's last version
     """
-    if delivery is not None:
-        return Cause(delivery)
-    if isinstance(changes, Listed) and changes.in_hand is not None:
-        return _of_change(changes.in_hand, version_of)
-    return None
+    return changes.cause(version_of) if isinstance(changes, Told) else None
 
 
 def _of_change(change: Change, version_of: Callable[[str], int]) -> Cause:

@@ -17,6 +17,7 @@ from podyard.bus.delivery import Delivery
 from podyard.bus.watch import Watch, WatchSpec
 from podyard.cluster.changes import Change, DeadDelivery, Effect
 from podyard.proto import streams, subjects
+from podyard.shell.causes import Told
 from podyard.shell.set_aside import SetAside
 
 log: Final = logging.getLogger("podyard.shell")
@@ -77,28 +78,31 @@ class Informer:
         subjects: Followed,
         *,
         service: str,
-        on_changes: Callable[[list[Change]], None] = ignore,
+        on_changes: Callable[[Told], None] = ignore,
         on_listed: Callable[[str], None] = ignore,
         on_contact: Callable[[bool], None] = ignore,
         on_unreadable: Callable[[Delivery, str], None] = ignore,
         aside: SetAside | None = None,
+        together: bool = False,
     ) -> None:
         """
         :param service: whose dead letters the unreadable versions become
-        :param on_changes: called with what a delivery or a listing changed, never with an empty list
+        :param on_changes: called with what a delivery or a listing changed, at least one change
         :param on_listed: called after each complete listing, after its changes, with the reason for it
             ("start" at first): whoever derived state from changes must now doubt it
         :param on_contact: called with False when nothing was heard for 2 s, with True when it was heard again
         :param on_unreadable: called with what cannot be read, and why, when its dead letter is sent: once,
             however often it is listed
         :param aside: what is set aside; None: only what this informer's view raises on
+        :param together: changes of deliveries that were read at one go are told at one go, when the view has
+            them all, before anybody else runs: less work for each
         """
         self.view = view
         if aside is None:
             aside = SetAside()
-        self._sink = _Sink(bus, view, service, on_changes, on_listed, on_contact, on_unreadable, aside)
+        self._sink = _Sink(bus, view, service, on_changes, on_listed, on_contact, on_unreadable, aside, together)
         spec = WatchSpec(stream=streams.CLUSTER.name, list_subjects=subjects.listed, follow_subjects=subjects.followed)
-        self._watch: Watch = bus.watch(spec, self._sink)
+        self._watch: Watch = bus.watch(spec, self._sink, on_read=self._sink.tell if together else None)
         self._sink.relist = self._watch.relist
 
     @property
@@ -110,11 +114,6 @@ class Informer:
     def fresh(self) -> bool:
         """Whether the view is complete and the server was heard of within 2 s."""
         return self._sink.fresh
-
-    @property
-    def delivery(self) -> Delivery | None:
-        """While `on_changes` is told: the delivery that made the changes; None if a listing did."""
-        return self._sink.delivery
 
     async def run(self) -> NoReturn:
         """Feed the view for ever; cancel to end it."""
@@ -143,11 +142,12 @@ class _Sink:
         bus: Bus,
         view: View,
         service: str,
-        on_changes: Callable[[list[Change]], None],
+        on_changes: Callable[[Told], None],
         on_listed: Callable[[str], None],
         on_contact: Callable[[bool], None],
         on_unreadable: Callable[[Delivery, str], None],
         aside: SetAside,
+        together: bool,
     ) -> None:
         self.fresh = False
         self.first_listing = anyio.Event()
@@ -160,8 +160,11 @@ class _Sink:
         self._on_contact = on_contact
         self._on_unreadable = on_unreadable
         self._aside = aside
-        self.delivery: Delivery | None = None
-        """The one whose changes are being told."""
+        self._together = together
+        self._changes: list[Change] = []
+        """What nobody was told of yet."""
+        self._made_by: list[Delivery] = []
+        """For each of these the delivery that made it."""
         self._reason = ""
         self._waiting: list[tuple[int, int, anyio.Event]] = []
         self._ticket = itertools.count()
@@ -169,6 +172,7 @@ class _Sink:
     def listing(self, target: int, reason: str) -> None:
         """A listing begins; the view shows the old state until it ends."""
         del target
+        self.tell()
         self._reason = reason
         self._view.begin_listing()
 
@@ -182,9 +186,17 @@ class _Sink:
             self._raised(delivery, error)
             return
         if changes:
-            self.delivery = delivery
-            self._on_changes(changes)
-            self.delivery = None
+            self._changes += changes
+            self._made_by += [delivery] * len(changes)
+        if not self._together:
+            self.tell()
+
+    def tell(self) -> None:
+        """Hand on what came of the last deliveries."""
+        if self._changes:
+            told = Told(self._changes, self._made_by)
+            self._changes, self._made_by = [], []
+            self._on_changes(told)
         self._carry_out()
         if self._waiting:
             self._wake()
@@ -199,7 +211,7 @@ class _Sink:
         """The listing is complete."""
         changes = self._view.end_listing(position)
         if changes:
-            self._on_changes(changes)
+            self._on_changes(Told(changes))
         self._on_listed(self._reason)
         self._carry_out()
         self.first_listing.set()
@@ -208,6 +220,7 @@ class _Sink:
 
     def advanced(self, position: int) -> None:
         """The stream moved on without a message for this view."""
+        self.tell()
         self._view.advance(position)
         self._wake()
 

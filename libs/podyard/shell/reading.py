@@ -11,8 +11,6 @@ from podyard.bus.connection import Bus
 from podyard.bus.delivery import Delivery
 from podyard.cluster.changes import Change
 from podyard.runtime.health import Health
-from podyard.shell import causes
-from podyard.shell.causes import Cause
 from podyard.shell.informer import Followed, Informer, View, ignore
 from podyard.shell.set_aside import SetAside
 
@@ -43,6 +41,7 @@ class Reading:
         on_contact: Callable[[bool], None] = ignore,
         on_unreadable: Callable[[Delivery, str], None] = ignore,
         aside: SetAside | None = None,
+        together: bool = False,
         lasting: bool = False,
     ) -> None:
         """
@@ -52,11 +51,11 @@ class Reading:
         :param on_contact: called when nothing is heard of the stream any more (False), and when it is again
         :param on_unreadable: as of the informer
         :param aside: what is set aside, from one term to the next
+        :param together: as of the informer
         :param lasting: what is read fills much of the process, and stays: the garbage collector looks at it
             seldom, and at what the first listing found never again
         """
         self._health = health
-        self._on_changes = on_changes
         self._on_listed = on_listed
         self._on_contact = on_contact
         self._lasting = lasting
@@ -66,11 +65,12 @@ class Reading:
             view,
             followed,
             service=service,
-            on_changes=self._changed,
+            on_changes=on_changes,
             on_listed=self._complete,
             on_contact=self._contact,
             on_unreadable=on_unreadable,
             aside=aside,
+            together=together,
         )
 
     async def run(self) -> NoReturn:
@@ -82,16 +82,6 @@ class Reading:
             await self.informer.run()
         finally:
             self._health.remove(CHECK)
-
-    def cause(self, changes: Sequence[Change], version_of: Callable[[str], int]) -> Cause | None:
-        """What a core raised on that was told of these changes just now; None if nobody can say.
-
-        :param version_of: CLUSTER sequence of a subject's last version
-        """
-        return causes.of(changes, self.informer.delivery, version_of)
-
-    def _changed(self, changes: list[Change]) -> None:
-        self._on_changes(causes.told(changes, self.informer.delivery))
 
     def _complete(self, reason: str) -> None:
         self._on_listed(reason)

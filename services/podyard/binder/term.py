@@ -25,6 +25,7 @@ from podyard.proto import codec, subjects
 from podyard.proto.binder_api import BindReply, BindRequest
 from podyard.proto.traces import is_sampled
 from podyard.runtime.service import Service
+from podyard.shell import causes
 from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
 from podyard.shell.driver import Driver
@@ -102,6 +103,7 @@ class Term:
             on_changes=lambda changes: self._driver.step(effects.Changed(changes)),
             on_listed=lambda _: self._driver.step(effects.Listed(self._view.take_tombstones())),
             aside=boundary.aside,
+            together=True,
             lasting=True,
         )
         self._tickets = Tickets[BindReply]()
@@ -191,7 +193,7 @@ class Term:
         if isinstance(message, effects.Requested):
             return self._tickets.cause(message.ticket)
         if isinstance(message, effects.Changed):
-            return self._reading.cause(message.changes, self._view.cluster.version_of)
+            return causes.of(message.changes, self._view.cluster.version_of)
         return None
 
     async def _answer(self, ask: Ask) -> Message:

@@ -255,7 +255,7 @@ class _Printer:
         self._begun = True
         self._print(select(self._query, self._objects))
 
-    def changed(self, changes: list[Change]) -> None:
+    def changed(self, changes: Sequence[Change]) -> None:
         """Print what changed."""
         if not self._begun:
             return

@@ -91,7 +91,7 @@ def too_slow() -> CliError:
 
 @asynccontextmanager
 async def following(
-    bus: Bus, objects: Objects, listed: tuple[str, ...], on_changes: Callable[[list[Change]], None]
+    bus: Bus, objects: Objects, listed: tuple[str, ...], on_changes: Callable[[Sequence[Change]], None]
 ) -> AsyncGenerator[None]:
     """Keep `objects` up to date for as long as the block runs, which begins when the listing is complete.
 

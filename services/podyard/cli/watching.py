@@ -1,6 +1,6 @@
 """Following everything that happens, as lines. Shell of `podyard watch`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import anyio
@@ -126,7 +126,7 @@ class Watcher:
             self._bus, stream.name, stream.subjects, deliver, nothing=nothing, missed=missed, started=ready
         )
 
-    def _changes(self, changes: list[Change]) -> None:
+    def _changes(self, changes: Sequence[Change]) -> None:
         if self._listed:
             now = clock.now()
             for change in changes:

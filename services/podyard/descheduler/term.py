@@ -30,7 +30,7 @@ from podyard.proto import codec, streams, subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.moves import MoveRecord
 from podyard.runtime.service import Service
-from podyard.shell import stream_reading
+from podyard.shell import causes, stream_reading
 from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
 from podyard.shell.driver import Driver
@@ -152,13 +152,7 @@ class Term:
         self._usages.take(subject, payload, self._now())
 
     def _cause(self, message: Message) -> Cause | None:
-        """Nobody can say of changes that waited while a step was computed: the reading has gone on since."""
-        if not isinstance(message, messages.Changed):
-            return None
-        delivery = self._reading.informer.delivery
-        if delivery is not None and any(change.sequence != delivery.sequence for change in message.changes):
-            return None
-        return self._reading.cause(message.changes, self._view.version_of)
+        return causes.of(message.changes, self._view.version_of) if isinstance(message, messages.Changed) else None
 
     # ---- what the core asks --------------------------------------------------------------------------------
 

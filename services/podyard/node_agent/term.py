@@ -27,6 +27,7 @@ from podyard.proto import codec, subjects
 from podyard.proto.signals import NodeHeartbeat, NodeSignals
 from podyard.runtime import sessions
 from podyard.runtime.service import Service
+from podyard.shell import causes
 from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
 from podyard.shell.driver import Driver
@@ -257,7 +258,7 @@ class Term:
 
     def _cause(self, message: Message) -> Cause | None:
         if isinstance(message, messages.Changed):
-            return self._reading.cause(message.changes, self._view.version_of)
+            return causes.of(message.changes, self._view.version_of)
         if isinstance(message, messages.Asked):
             return self._previews.cause(message.ticket)
         if isinstance(message, messages.Observed) and self._signals is not None:

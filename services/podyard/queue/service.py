@@ -49,6 +49,7 @@ class _Following:
             on_changes=lambda changes: self._tell(messages.Changed(changes)),
             on_listed=lambda reason: self._tell(messages.Listed(reason)),
             aside=boundary.aside,
+            together=True,
             lasting=True,
         )
         self._term: Term | None = None

@@ -29,6 +29,7 @@ from podyard.queue.instruments import Instruments
 from podyard.queue.nominations import Nominations
 from podyard.queue.settings import QueueSettings
 from podyard.runtime.service import Service
+from podyard.shell import causes
 from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
 from podyard.shell.counting import Counting
@@ -211,7 +212,7 @@ class Term:
             case messages.Asked():
                 return self._endpoints.cause(message.ticket)
             case messages.Changed(changes=changes):
-                return self._reading.cause(changes, self._view.version_of)
+                return causes.of(changes, self._view.version_of)
             case messages.Happened():
                 return None if self._bare is None else Cause(self._bare)
             case messages.Tick() if self.core.answering is not None:

@@ -25,6 +25,7 @@ from podyard.scheduler.preemption_link import PreemptionLink
 from podyard.scheduler.questions import Questions
 from podyard.scheduler.queue_link import QueueLink
 from podyard.scheduler.settings import SchedulerSettings
+from podyard.shell import causes
 from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
 from podyard.shell.debugging import debugging_of
@@ -93,6 +94,7 @@ class Term:
             on_changes=self._engine.on_changes,
             on_listed=self._engine.on_listed,
             aside=boundary.aside,
+            together=True,
             lasting=True,
         )
         self._questions = Questions(self._engine.step, boundary.refusal, self._reading.informer)
@@ -158,7 +160,7 @@ class Term:
             subject = subjects.object_(subjects.PODS, attempted.namespace, attempted.name)
             return Cause(Delivery(subject, b"", self._view.version_of(subject)))
         if isinstance(message, Changed):
-            return self._reading.cause(message.changes, self._view.version_of)
+            return causes.of(message.changes, self._view.version_of)
         if isinstance(message, BindAnswered):
             return Cause(Request(subjects.BINDER_BIND, codec.encode(message.reply)))
         return None

@@ -17,6 +17,7 @@ from podyard.cluster.view import ClusterView
 from podyard.proto import subjects
 from podyard.proto.operations import Reason
 from podyard.runtime.service import Service
+from podyard.shell import causes
 from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
 from podyard.shell.driver import Driver
@@ -135,7 +136,7 @@ class Term:
         return self._cause_of(message.changes) if isinstance(message, actions.Changed) else None
 
     def _cause_of(self, changes: Sequence[Change]) -> Cause | None:
-        return self._reading.cause(changes, self._view.version_of)
+        return causes.of(changes, self._view.version_of)
 
     async def _answer(self, ask: Ask) -> Done:
         return self._noted(await self._writer.count(ask)) if isinstance(ask, Count) else await self._write(ask)

@@ -1,13 +1,13 @@
 """The informer: lists, follows, tells positions, and finds its way back."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
 from anyio import Event, create_task_group, fail_after
 from anyio.abc import TaskGroup
 
-from podyard.bus import Bus, Outgoing
+from podyard.bus import Ack, Bus, Outgoing
 from podyard.cluster.changes import Change
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.intents import Author
@@ -19,6 +19,7 @@ from podyard.proto.operations import DeadLetter
 from podyard.shell import writes
 from podyard.shell.informer import Informer, base_subjects, with_placements
 from podyard.shell.snapshot import snapshot
+from tests.memory_nats import MemoryBus
 from tests.support import stored
 from tests.support.cluster import Cluster, bound, released
 from tests.support.objects import Document, pod
@@ -36,9 +37,11 @@ def key(name: str) -> ObjectKey:
 class Reader:
     """An informer with what it told."""
 
-    def __init__(self, bus: Bus, tasks: TaskGroup) -> None:
+    def __init__(self, bus: Bus, tasks: TaskGroup, *, together: bool) -> None:
         self.view = ClusterView()
         self.changes: list[Change] = []
+        self.reads: list[int] = []
+        """How many changes were told at one go."""
         self.listed: list[str] = []
         self.listed_again = Event()
         self.contacts: list[bool] = []
@@ -47,11 +50,16 @@ class Reader:
             self.view,
             base_subjects(),
             service="test",
-            on_changes=self.changes.extend,
+            on_changes=self._on_changes,
             on_listed=self._on_listed,
             on_contact=self.contacts.append,
+            together=together,
         )
         tasks.start_soon(self.informer.run)
+
+    def _on_changes(self, changes: Sequence[Change]) -> None:
+        self.changes += changes
+        self.reads.append(len(changes))
 
     def _on_listed(self, reason: str) -> None:
         self.listed.append(reason)
@@ -63,11 +71,11 @@ class Reader:
 
 
 @asynccontextmanager
-async def reading(bus: Bus) -> AsyncGenerator[Reader]:
+async def reading(bus: Bus, *, together: bool = False) -> AsyncGenerator[Reader]:
     """A reader that has listed all there is."""
     with fail_after(LIMIT_S):
         async with create_task_group() as tasks:
-            reader = Reader(bus, tasks)
+            reader = Reader(bus, tasks, together=together)
             await reader.informer.synced()
             yield reader
             tasks.cancel_scope.cancel()
@@ -96,6 +104,37 @@ async def test_it_lists_follows_and_says_how_far_it_is(bus: Bus, cluster: Cluste
         assert reader.view.fence.n == 3
         assert reader.informer.fresh
     assert reader.contacts == [True]
+
+
+@pytest.mark.parametrize("together", [True, False])
+async def test_what_comes_at_one_go_is_told_at_one_go_before_anybody_else_runs(bus: Bus, together: bool) -> None:
+    if isinstance(bus, MemoryBus):
+        bus.link.reads_together = True
+    untold: list[int] = []
+
+    async with reading(bus, together=together) as reader:
+
+        def look(*_: object) -> None:
+            told = reader.changes[-1].sequence if reader.changes else 0
+            if reader.view.position > max(told, listed):
+                untold.append(reader.view.position)
+
+        listed = reader.view.position
+        await bus.subscribe("others", look)
+        for start in range(0, 300, 50):
+            names = [f"p{number}" for number in range(start, start + 50)]
+            written = [stored.version("pods", pod(name)).but(expect=0) for name in names]
+            for _ in range(20):
+                bus.send("others", b"")
+            last = (await bus.publish_many(written))[-1]
+            assert isinstance(last, Ack)
+            for _ in range(20):
+                bus.send("others", b"")
+            await reader.informer.reached(last.sequence)
+            look()
+        assert untold == []
+        assert [change.key.name for change in reader.changes] == [f"p{number}" for number in range(300)]
+        assert (max(reader.reads) > 1) is together
 
 
 async def test_a_position_is_reached_although_no_message_is_for_this_reader(bus: Bus) -> None:

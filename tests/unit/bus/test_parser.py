@@ -67,7 +67,7 @@ sent = st.lists(
 
 def told(parser: type[Parser], pieces: list[bytes]) -> list[Any]:
     client: Any = Client()
-    made = DirectParser(client, client.take) if parser is DirectParser else parser(client)
+    made = DirectParser(client, client.take, lambda: None) if parser is DirectParser else parser(client)
 
     async def parse() -> None:
         for piece in pieces:

@@ -1,7 +1,5 @@
 """What is set aside, for how long, and when a process that goes on trying is not ready."""
 
-from typing import Any
-
 import pytest
 
 from podyard.bus import Delivery, Request
@@ -10,7 +8,7 @@ from podyard.proto import headers
 from podyard.shell import boundary as boundary_module
 from podyard.shell import causes, set_aside
 from podyard.shell.boundary import CHECK, MANY, REFUSED_S, Boundary
-from podyard.shell.causes import Cause
+from podyard.shell.causes import Cause, Told
 from podyard.workloads.core.receipts import Receipts
 from podyard.workloads.service import SERVICE
 from tests.support.services import make_service
@@ -136,25 +134,42 @@ def test_a_pod_that_is_gone_leaves_no_receipt() -> None:
     assert receipts.since("uid", 3600.0, 30.0) == 30.0
 
 
-def test_the_change_of_a_listing_that_a_core_has_in_hand_is_the_cause() -> None:
-    def change(name: str) -> Change:
-        return Change("namespaces", f"uid-{name}", None, make_pod(name), Origin())
+def change(name: str) -> Change:
+    return Change("namespaces", f"uid-{name}", None, make_pod(name), Origin())
 
-    listed: Any = causes.told([change("a"), change("b"), change("c")], None)
-    assert causes.of(listed, None, lambda _: 0) is None
+
+def test_the_change_of_a_listing_that_a_core_has_in_hand_is_the_cause() -> None:
+    listed = Told([change("a"), change("b"), change("c")])
+    assert causes.of(listed, lambda _: 0) is None
     for one in listed:
         if one.uid == "uid-b":
             break
-    found = causes.of(listed, None, {"cluster.namespaces.default.b": 17}.__getitem__)
+    found = causes.of(listed, {"cluster.namespaces.default.b": 17}.__getitem__)
     assert found is not None
     assert found.name == "cluster.namespaces.default.b@17"
     assert [one.uid for one in listed] == ["uid-a", "uid-b", "uid-c"]
-    assert causes.of(listed, None, lambda _: 0) is None, "it went through all of them"
+    assert causes.of(listed, lambda _: 0) is None, "it went through all of them"
 
 
 def test_the_delivery_is_the_cause_of_what_it_changed() -> None:
-    found = causes.of([], delivery(3), lambda _: 0)
+    one = delivery(3)
+    found = causes.of(Told([change("a"), change("b")], [one, one]), lambda _: 0)
     assert found is not None
     assert found.name == "cluster.pods.default.a@3"
+
+
+def test_of_several_deliveries_it_is_the_one_of_the_change_in_hand() -> None:
+    several = Told([change("a"), change("b"), change("c")], [delivery(3), delivery(4), delivery(5)])
+    assert causes.of(several, lambda _: 0) is None, "nobody can say"
+    for one in several:
+        if one.uid == "uid-b":
+            break
+    found = causes.of(several, lambda _: 0)
+    assert found is not None
+    assert isinstance(found.message, Delivery)
+    assert found.message.sequence == 4
+
+
+def test_a_cause_has_a_name() -> None:
     assert Cause(Request("svc.x", b""), ("1-1", "1-2", "1-3")).name == "svc.x 1-1 and 2 more"
     assert causes.unknown("Tick").name == "(Tick)"

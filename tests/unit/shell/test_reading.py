@@ -1,7 +1,7 @@
 """Reading: what /readyz says, what a core is told, and when the garbage collector is."""
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import anyio
@@ -14,8 +14,7 @@ from podyard.cluster.changes import Change
 from podyard.cluster.view import ClusterView
 from podyard.proto import subjects
 from podyard.runtime.health import Health
-from podyard.shell import reading
-from podyard.shell.causes import Listed
+from podyard.shell import causes, reading
 from podyard.shell.informer import with_placements
 from podyard.shell.reading import CHECK, COLLECT_EVERY, LISTING, SILENT, Reading
 from tests.support import objects, stored
@@ -27,10 +26,11 @@ class WatchedBus:
 
     def __init__(self) -> None:
         self.sink: WatchSink
+        self.on_read: Callable[[], None] | None = None
 
-    def watch(self, spec: WatchSpec, sink: WatchSink) -> Any:
+    def watch(self, spec: WatchSpec, sink: WatchSink, *, on_read: Callable[[], None] | None) -> Any:
         del spec
-        self.sink = sink
+        self.sink, self.on_read = sink, on_read
         return self
 
     def relist(self, reason: str) -> None:
@@ -41,7 +41,7 @@ class WatchedBus:
 
 
 class Stage:
-    def __init__(self, *, lasting: bool = False) -> None:
+    def __init__(self, *, lasting: bool = False, together: bool = False) -> None:
         self.bus: Any = WatchedBus()
         self.health = Health(stall_limit_s=60.0, registry=prometheus_client.CollectorRegistry())
         self.told: list[Sequence[Change]] = []
@@ -55,6 +55,7 @@ class Stage:
             service="sample",
             on_changes=self._on_changes,
             on_listed=lambda reason: self.listings.append((reason, gc.get_freeze_count())),
+            together=together,
             lasting=lasting,
         )
         self.listings: list[tuple[str, int]] = []
@@ -63,7 +64,7 @@ class Stage:
     def _on_changes(self, changes: Sequence[Change]) -> None:
         self.told.append(changes)
         for _ in changes:
-            self.causes.append(self.reading.cause(changes, self.view.version_of))
+            self.causes.append(causes.of(changes, self.view.version_of))
 
     def list_all(self, reason: str = "start") -> None:
         self.bus.sink.listing(self.stream.last, reason)
@@ -98,11 +99,49 @@ async def test_what_a_listing_and_what_a_delivery_changed_is_told_with_its_cause
     stage.list_all()
     stage.stream.put(stored.version("pods", objects.pod("b")))
     stage.bus.sink.deliver(stage.stream.log[-1])
-    assert [type(changes) is Listed for changes in stage.told] == [True, False]
+    assert [len(changes) for changes in stage.told] == [1, 1]
     listed, delivered = stage.causes
     assert (listed.name, delivered.name) == ("cluster.pods.default.a@1", "cluster.pods.default.b@2")
     assert isinstance(delivered.message, Delivery)
     assert delivered.message.payload
+
+
+def _uids(told: Sequence[Sequence[Change]]) -> list[list[str]]:
+    return [[change.key.name for change in changes] for changes in told]
+
+
+async def test_what_was_read_at_one_go_is_told_at_one_go_before_anything_else() -> None:
+    stage = Stage(together=True)
+    stage.list_all()
+    for name in "abcdef":
+        stage.stream.put(stored.version("pods", objects.pod(name)))
+    *first, fifth, sixth = stage.stream.log
+    for delivery in first:
+        stage.bus.sink.deliver(delivery)
+    assert stage.told == [], "there may be more"
+    stage.bus.on_read()
+    assert _uids(stage.told) == [["a", "b", "c", "d"]]
+    assert [cause.message for cause in stage.causes] == list(first)
+    stage.bus.on_read()
+    assert len(stage.told) == 1, "nothing is told twice"
+    stage.bus.sink.deliver(fifth)
+    waiter = stage.bus.sink.waiter(fifth.sequence)
+    assert not waiter.is_set(), "the core does not know of it"
+    stage.bus.sink.advanced(fifth.sequence)
+    assert _uids(stage.told)[1:] == [["e"]]
+    assert waiter.is_set()
+    stage.bus.sink.deliver(sixth)
+    stage.list_all("a gap")
+    assert _uids(stage.told)[2:] == [["f"]], "what was delivered is told before a listing begins"
+
+
+async def test_what_was_read_is_told_at_once_unless_it_is_to_be_told_together() -> None:
+    stage = Stage()
+    stage.list_all()
+    assert stage.bus.on_read is None
+    stage.stream.put(stored.version("pods", objects.pod("a")))
+    stage.bus.sink.deliver(stage.stream.log[-1])
+    assert _uids(stage.told) == [["a"]]
 
 
 @pytest.fixture
