@@ -100,8 +100,8 @@ class MemoryLink(Link):
         self.connection = 0
         """The server's number for it; another one after each loss."""
         self.reads_together = False
-        """All that has come when this side gets to read is read at one go, as from a socket; else each message
-        by itself."""
+        """All that has come when this side gets to read is read at one go, as from a socket; else each
+        message by itself."""
         self._listening: list[MemorySubscription] = []
         self._arrived: list[Arrived] = []
         """What is not read yet."""
