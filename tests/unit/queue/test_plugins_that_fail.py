@@ -184,11 +184,14 @@ class Evil:
 
     left = 0
 
-    def __lt__(self, other: object) -> bool:
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
+
+    def __lt__(self, other: "Evil") -> bool:
         Evil.left -= 1
         if Evil.left < 0:
             raise RuntimeError("no more")
-        return id(self) < id(other)
+        return self.rank < other.rank
 
 
 @pytest.mark.parametrize("comparisons", range(0, 60, 3))
@@ -199,7 +202,7 @@ def test_no_pod_is_lost_at_whatever_comparison_keys_fail(comparisons: int) -> No
     pods = [queued(f"p{number:02}") for number in range(20)]
     out: list[QueuedPod] = []
     for number, pod in enumerate(pods):
-        heap.push(Evil(), pod)
+        heap.push(Evil(number * 7 % 20), pod)
         if number % 5 == 4:
             assert heap.remove(pods[number - 2])
             out.append(pods[number - 2])
@@ -211,8 +214,8 @@ def test_no_pod_is_lost_at_whatever_comparison_keys_fail(comparisons: int) -> No
     assert told
     assert sorted(pod.uid for pod in out) == sorted(pod.uid for pod in pods)
     Evil.left = 1000
-    heap.push(Evil(), pods[0])
-    heap.push(Evil(), pods[1])
+    heap.push(Evil(0), pods[0])
+    heap.push(Evil(1), pods[1])
     assert len(told) == 1, "an empty heap takes keys again"
 
 
