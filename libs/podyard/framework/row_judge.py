@@ -123,7 +123,7 @@ class RowJudge:
     def contested(self, pod: PodInfo) -> dict[int, list[PodView]]:
         """Rows whose node is to have room for others too, with those others."""
         nodes = self._cluster.nodes
-        names = {*self._cluster.nominated.nodes(), *nodes.nodes_that_keep_room}
+        names = dict.fromkeys((*self._cluster.nominated.nodes(), *nodes.nodes_that_keep_room))
         found = {row: self.rivals(pod, row) for name in names if (row := nodes.row_of.get(name)) is not None}
         return {row: rivals for row, rivals in found.items() if rivals}
 
