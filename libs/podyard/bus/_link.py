@@ -164,8 +164,8 @@ class Link:
         self._under_way.append(under_way)
 
     def after_read(self, call: Callable[[], None]) -> None:
-        """From a receiver: call once, when all is with it that was read at one go with this message; before
-        any other receiver gets anything, and before anybody else runs."""
+        """For a receiver that is being given a message: make this call once the receiver has all messages
+        that were read at one go, before another receiver is given one and before anybody else runs."""
         self._after_read = call
 
     def _read_ends(self) -> None:

@@ -54,7 +54,8 @@ import random
 import re
 import time
 from collections.abc import Callable
-from typing import Any, Final, NoReturn, Protocol
+from functools import partial
+from typing import Final, NoReturn, Protocol
 
 import anyio
 import msgspec
@@ -150,7 +151,7 @@ class Watch:
         """
         :param on_came_back: told of each message that a listing passes over
         :param on_read: told when the sink has all deliveries that were read at one go, before anybody else
-            runs; as of a sink
+            runs; synchronous, and an exception ends the watch
         """
         self.spec = spec
         self.position = 0
@@ -193,7 +194,7 @@ class Watch:
         self._beat_at = 0
         """The highest sequence that a heartbeat of this reading said to be passed."""
         self._on_came_back = on_came_back
-        self._on_read = on_read
+        self._after_read = None if on_read is None else partial(self._guarded, on_read)
         self._census: census.Living | None = None
         self._first_back = ""
         self._state = State.IDLE
@@ -450,21 +451,14 @@ class Watch:
         self._guarded(self._on_came_back, delivery)
 
     def _deliver(self, delivery: Delivery) -> None:
-        if self._on_read is not None:
-            self._link.after_read(self._read_ends)
+        if self._after_read is not None:
+            self._link.after_read(self._after_read)
         try:
             self._sink.deliver(delivery)
         except MessageError as error:
             self._dead.put(self._link.settings.service_name, delivery, str(error))
         except Exception as error:  # boundary: handed to the task that runs the watch
             self._fail(error)
-
-    def _read_ends(self) -> None:
-        if self._on_read is not None and self._failure is None:
-            try:
-                self._on_read()
-            except Exception as error:  # boundary: handed to the task that runs the watch
-                self._fail(error)
 
     def on_heartbeat(self, last_stream: int) -> None:
         """The feed has nothing more, and has passed the stream's sequence `last_stream`."""
@@ -569,9 +563,9 @@ class Watch:
             self._probe_now = True
             self._wake.set()
 
-    def _guarded(self, call: Callable[[Any], None], argument: object) -> None:
+    def _guarded(self, call: Callable[..., None], *arguments: object) -> None:
         try:
-            call(argument)
+            call(*arguments)
         except Exception as error:  # boundary: handed to the task that runs the watch
             self._fail(error)
 

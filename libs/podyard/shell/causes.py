@@ -28,7 +28,7 @@ class Cause(NamedTuple):
 
 
 class Told(Sequence[Change]):
-    """Changes as a core is told of them. They know which of them whoever goes through them has in hand."""
+    """Changes as a core is told of them. They know which change whoever goes through them has in hand."""
 
     def __init__(self, changes: Sequence[Change], made_by: Sequence[Delivery] = ()) -> None:
         """:param made_by: for each change the delivery that made it; none: a listing found them"""
@@ -58,10 +58,11 @@ class Told(Sequence[Change]):
 
         :param version_of: CLUSTER sequence of a subject's last version
         """
-        if self._made_by and (self._in_hand >= 0 or self._made_by[0] is self._made_by[-1]):
-            return Cause(self._made_by[self._in_hand])
         if self._in_hand >= 0:
-            return _of_change(self._changes[self._in_hand], version_of)
+            at = self._in_hand
+            return Cause(self._made_by[at]) if self._made_by else _of_change(self._changes[at], version_of)
+        if self._made_by and self._made_by[0] is self._made_by[-1]:  # one delivery made them all
+            return Cause(self._made_by[0])
         return None
 
 

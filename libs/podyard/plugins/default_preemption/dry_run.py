@@ -117,9 +117,7 @@ class DryRun(msgspec.Struct, dict=True):
                 kept.append(outcome)
             if clean and len(clean) + len(broken) >= wanted:
                 break
-        found = Found.of([*clean, *broken])
-        found.statuses = refused
-        return found
+        return Found.of([*clean, *broken], refused)
 
 
 class Found(msgspec.Struct):
@@ -136,9 +134,9 @@ class Found(msgspec.Struct):
     """Nodes that were not even tried, since nobody there is of lower priority."""
 
     @classmethod
-    def of(cls, candidates: Sequence[Candidate]) -> Self:
-        """These."""
-        return cls(choice.costs(candidates), candidates.__getitem__)
+    def of(cls, candidates: Sequence[Candidate], statuses: dict[int, Status]) -> Self:
+        """Candidates that are worked out already."""
+        return cls(choice.costs(candidates), candidates.__getitem__, statuses)
 
     @property
     def candidates(self) -> list[Candidate]:

@@ -106,7 +106,7 @@ class DefaultPreemption:
             hopeful = np.roll(hopeful, -random.randrange(len(hopeful)))
             found = dry_run(state, pod, cluster, diagnosis).search(hopeful, wanted)
         else:
-            found = Found.of([])
+            found = Found.of([], {})
         found.without_victims = without
         return found
 
