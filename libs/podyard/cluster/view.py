@@ -284,9 +284,10 @@ class ClusterView(Fold[Tables]):
             origin = _origin(delivery)
         if stored is None:
             return _remove(tables, resource, key, origin, gap)
-        if resource in DOCUMENTED:
+        changes = _put(tables, resource, key, stored, origin, gap)
+        if resource in DOCUMENTED:  # after one of another UID went, and its document with it
             tables.documents[resource, key] = delivery.sequence, document
-        return _put(tables, resource, key, stored, origin, gap)
+        return changes
 
     def _apply_pod_status(self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool) -> list[Change]:
         node, uid = subjects.decode(parts[2]), subjects.decode(parts[-1])

@@ -343,6 +343,18 @@ def test_other_kinds_have_the_general_update(reader: Follower) -> None:
     assert reader.labels() == [f"{kind}Add", f"{kind}Update", f"{kind}Delete"]
 
 
+def test_a_volume_made_anew_whose_deletion_was_not_read_has_its_document(reader: Follower) -> None:
+    volume = {"metadata": {"name": "v", "uid": "v1"}}
+    reader.stream.write("persistentvolumes", volume)
+    reader.news()
+    reader.stream.remove("persistentvolumes", volume)
+    reader.read = reader.stream.last
+    anew = reader.stream.write("persistentvolumes", {"metadata": {"name": "v", "uid": "v2"}})
+    reader.news()
+    document = reader.view.document("persistentvolumes", ("", "v"))
+    assert document == {"metadata": {"name": "v", "uid": "v2", "resourceVersion": str(anew.sequence)}}
+
+
 # Predecessors, markers, gaps
 
 
