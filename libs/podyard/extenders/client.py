@@ -8,10 +8,9 @@ import ssl
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
-import httpx
 import msgspec
 
 from podyard.cluster.node_table import NodeTable
@@ -34,6 +33,9 @@ from podyard.framework.extenders import (
 )
 from podyard.framework.status import told
 from podyard.proto.message import PodRef
+
+if TYPE_CHECKING:  # a tenth of a second of CPU, for those who have extenders
+    import httpx
 
 T = TypeVar("T")
 OK: Final = 200
@@ -61,7 +63,7 @@ def described(configured: Sequence[Configured]) -> tuple[Extender, ...]:
 class ExtenderClients:
     """One HTTP client an extender; to be used within `clients_of`."""
 
-    def __init__(self, configured: Mapping[str, tuple[Configured, httpx.AsyncClient]]) -> None:
+    def __init__(self, configured: Mapping[str, tuple[Configured, "httpx.AsyncClient"]]) -> None:
         self._clients = configured
 
     async def ask(self, calls: Calls, nodes: NodeTable) -> Answers:
@@ -152,7 +154,7 @@ class ExtenderClients:
         return told(f"extender at {name}: {fault or type(fault).__name__}")
 
 
-async def bounded(response: httpx.Response, largest: int) -> bytes:
+async def bounded(response: "httpx.Response", largest: int) -> bytes:
     """An answer's body, read no further than to the bound.
 
     :raises AnswerError: if it is longer, in bytes, or packed
@@ -183,7 +185,9 @@ async def clients_of(configured: Sequence[Configured]) -> AsyncGenerator[Extende
         yield ExtenderClients(clients)
 
 
-def _client(configured: Configured) -> httpx.AsyncClient:
+def _client(configured: Configured) -> "httpx.AsyncClient":
+    import httpx
+
     verify: ssl.SSLContext | bool = _tls(configured.tls_config or TlsConfig()) if configured.enable_https else True
     # proxies of the environment are not for services of the cluster
     return httpx.AsyncClient(verify=verify, timeout=None, trust_env=False)

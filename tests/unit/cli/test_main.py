@@ -1,12 +1,13 @@
 """The command line as a whole, as far as it goes without a server."""
 
+import os
 import socket
 import subprocess
 import sys
 
 import pytest
 
-from podyard.cli import app, kubectl_plugin, services
+from podyard.cli import app, kubectl_plugin, services, serving
 from podyard.cli.__main__ import main
 from podyard.cli.commands import bench
 
@@ -137,9 +138,22 @@ def test_a_service_loads_nothing_that_is_for_people(service):
     assert loaded(service, "cyclopts", "attr", "click", "rich", "pygments", "opentelemetry.sdk") == "[]"
 
 
-@pytest.mark.parametrize("service", sorted({*services.NAMES} - {"scheduler", "binder"}))
-def test_a_service_without_extenders_loads_no_http_client(service):
+@pytest.mark.parametrize("service", services.NAMES)
+def test_a_service_loads_no_http_client_before_it_has_whom_to_ask(service):
     assert loaded(service, "httpx") == "[]"
+
+
+def test_a_service_loads_numpy_without_threads_of_its_own():
+    code = "import os; from podyard.cli import serving; serving.load('scheduler'); print(os.listdir('/proc/self/task'))"
+    environment = {name: value for name, value in os.environ.items() if name != serving.ALGEBRA_THREADS}
+    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout.count(",") == 0
+
+
+def test_who_asks_for_threads_of_numpy_has_them(monkeypatch):
+    monkeypatch.setenv(serving.ALGEBRA_THREADS, "2")
+    serving.load("queue")
+    assert os.environ[serving.ALGEBRA_THREADS] == "2"
 
 
 def test_an_agent_without_a_host_loads_nothing_that_reads_one():
