@@ -90,6 +90,8 @@ class NodeTable:
         self._on_node: dict[str, dict[str, PlacedPod]] = {}
         self._kept: dict[str, PlacedPod] = {}
         self._kept_on: dict[str, dict[str, PlacedPod]] = {}
+        self.kept_version = 0
+        """Grows when room is kept for a pod, or not any more."""
         self._order: NameOrder | None = None
         self._log = ChangeLog()
         self.version = 0
@@ -330,6 +332,7 @@ class NodeTable:
         there, and without them.
         """
         self.unkeep(pod.uid)
+        self.kept_version += 1
         self._kept[pod.uid] = self._kept_on.setdefault(_bound(pod).node, {})[pod.uid] = pod
 
     def unkeep(self, uid: str) -> None:
@@ -337,6 +340,7 @@ class NodeTable:
         pod = self._kept.pop(uid, None)
         if pod is None:
             return
+        self.kept_version += 1
         node = _bound(pod).node
         mates = self._kept_on[node]
         del mates[uid]

@@ -6,6 +6,7 @@ says.
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from podyard.cluster.changes import Change
@@ -42,6 +43,15 @@ class Nominations:
     def __bool__(self) -> bool:
         """Whether any pod is nominated."""
         return bool(self._node_of)
+
+    @property
+    def uids(self) -> AbstractSet[str]:
+        """Of all nominated pods."""
+        return self._node_of.keys()
+
+    def node_of(self, uid: str) -> str:
+        """The node that a pod is nominated to, "" if to none."""
+        return self._node_of.get(uid, "")
 
     def nodes(self) -> Iterable[str]:
         """Nodes that pods are nominated to."""

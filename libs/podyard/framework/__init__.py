@@ -16,6 +16,7 @@ Never in here: a plugin, I/O, a clock (times are arguments), logging, telemetry,
 - `sharing`, `layers`, `score_layers`   which pods share results, and the results that they share
 - `normalizing`     the normalisation that most Score plugins share
 - `row_judge`       one pod on one row, with the pods counted that are to have room there
+- `rivals`          who is to have room on which node, though not there yet
 - `post_filtering`  PostFilter, when no node takes the pod
 - `extenders`, `consulting`   HTTP extenders: what they are asked, and what a cycle makes of it
 - `confirming`      Reserve and Permit; `volume_choices` what Reserve chose, on its way to PreBind

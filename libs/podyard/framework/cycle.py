@@ -137,8 +137,10 @@ class _Shared(NamedTuple):
     out of it they still know."""
 
     def shown(self, pod: PodInfo, cluster: Snapshot) -> PodInfo:
-        """Who stands for `pod`: nominations depend on who asks, all else on the signature."""
-        return pod if pod.nominated_node or cluster.nominated else self.first
+        """Who stands for `pod`: who is to have room before it depends on who asks, all else on the
+        signature."""
+        own = pod.nominated_node or self.first.nominated_node
+        return pod if own or cluster.rivals else self.first
 
 
 class Cycle:
@@ -271,14 +273,11 @@ class Cycle:
     # ---- what is shared ------------------------------------------------------------------------------------
 
     def _key(self, pod: PodInfo) -> Hashable:
-        """Equal for pods that share results; while pods are nominated their priority counts, and who they are
-        if they are nominated."""
+        """Equal for pods that share results; while any pods are to have room somewhere, priority counts."""
         if not self._shares:
             return None
         signature = self._signatures.of(pod)
-        if not pod.nominated_node and not self._cluster.nominated:
-            return signature
-        return signature, pod.priority, pod.uid if pod.nominated_node else ""
+        return (signature, pod.priority) if self._cluster.rivals else signature
 
     def _find(self, pod: PodInfo, key: Hashable) -> _Shared:
         if self._broken != self._cluster.nodes.broken:

@@ -4,7 +4,7 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/framework/types.go (Diagnosis, Fit
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final, Protocol
 
 import msgspec
@@ -70,10 +70,6 @@ class NodeJudge(Protocol):
 
         :raises PluginError: if a plugin raises
         """
-        ...
-
-    def contested(self, pod: PodInfo) -> Mapping[int, object]:
-        """Rows whose node is to have room for others too."""
         ...
 
     def add_pod(self, state: CycleState, pod: PodInfo, placed: PlacedPod, row: int) -> Status:

@@ -11,11 +11,10 @@ pkg/scheduler/framework/runtime/framework.go (RunFilterPluginsWithNominatedPods)
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
-from podyard.cluster.pods import PodView
 from podyard.framework import answers, details, diagnosis, grouping
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.details import Details
@@ -27,6 +26,7 @@ from podyard.framework.plugin_times import Evaluated
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.prefilter import PreFiltered, PreFiltering
 from podyard.framework.profile import FilterToken, Profile
+from podyard.framework.rivals import NO_RIVALS, RivalsByRow
 from podyard.framework.row_judge import PASSES, RowJudge
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, PluginError, Status
@@ -44,9 +44,6 @@ MOST_TOLD: Final = 16
 ROWS_ONE_BY_ONE: Final = 12
 """Up to so many changed rows are judged one at a time, which is then cheaper than arrays (measured: 3 µs a
 row against 40 µs)."""
-
-Rivals: TypeAlias = dict[int, list[PodView]]
-"""Pods of equal or higher priority that are nominated to the node of a row and placed nowhere yet."""
 
 NO_ROWS: Final[Mask] = np.zeros(0, dtype=np.bool_)
 
@@ -216,19 +213,21 @@ class Feasibility:
         """
         nodes = self._cluster.nodes
         self._renew(pod)
-        contested = self._find_contested(pod)
-        if self._version == nodes.version and self._first is None and not self._touched and contested == self._rivals:
+        before, self._rivals = self._rivals, self._find_rivals(pod)
+        self._touched |= _others(before, self._rivals)
+        own = pod.nominated_node if self.pre_filtered.node_names is not None else ""
+        apart = bool(own) or self._own is not None
+        if self._version == nodes.version and self._first is None and not self._touched and not apart:
             return
         self._details = None
         if self._version < 0 or len(self.mask) != nodes.capacity:
-            self._rivals = contested
             self._allot(pod)
         else:
             changed = nodes.changed_since(self._version)
-            self._update(pod, sorted(self._touched.union(changed)) if self._touched else changed, contested)
+            self._update(pod, sorted(self._touched.union(changed)) if self._touched else changed)
         self._version, self._first, self._touched = nodes.version, None, set()
-        if pod.nominated_node:
-            self._look_at_own(pod)
+        if apart:
+            self._look_at_own(pod, own)
         if not self._grouped:
             self._groups = grouping.grouped(self._layers, self._apart(), self.state, nodes)
             self._rejections = None
@@ -250,7 +249,7 @@ class Feasibility:
         self._by_row: list[Layer] = []
         """Those for which counts what is placed on a row."""
         self._candidates: Mask = NO_ROWS
-        self._rivals: Rivals = {}
+        self._rivals: RivalsByRow = NO_RIVALS
         self._contested: dict[int, Rejector] = {}
         self._feasible: Rows | None = None
         self._groups: list[RejectedGroup] = []
@@ -261,8 +260,8 @@ class Feasibility:
         """By the identities of the layers' groups, which are kept with it so that no other list gets their
         identity."""
         self._own: tuple[int, Rejector] | None = None
-        """The pod's nominated node, if PreFilter names nodes and rejects it or leaves it out: row and first
-        rejector."""
+        """The nominated node of the pod that was judged last, if PreFilter names nodes and rejects it or
+        leaves it out: row and first rejector."""
         self._version = -1
         self._touched: set[int] = set()
         """Rows that a plugin may judge otherwise now."""
@@ -337,7 +336,7 @@ class Feasibility:
         self._candidates = self._admitted()
         self._contested = {}
         self._go_through(pod, 0)
-        self._judge_contested(pod, None)
+        self._judge_contested(pod, self._rivals)
 
     def _admitted(self) -> Mask:
         """Rows that PreFilter leaves."""
@@ -359,15 +358,13 @@ class Feasibility:
 
     # ---- rows ----------------------------------------------------------------------------------------------
 
-    def _update(self, pod: PodInfo, changed: Sequence[int], contested: Rivals) -> None:
+    def _update(self, pod: PodInfo, changed: Sequence[int]) -> None:
         """
-        :param changed: rows that changed in the table
-        :param contested: rows with rivals now
+        :param changed: rows that changed in the table, or have other rivals
         """
-        if contested != self._rivals:
-            before, self._rivals = self._rivals, contested
-            touched = {row for row in before.keys() | contested.keys() if before.get(row) != contested.get(row)}
-            changed = sorted(touched.union(changed))
+        contested = self._rivals
+        if self._first is None:
+            contested = {row: contested[row] for row in changed if row in contested} if contested else contested
         for row in changed:
             self._contested.pop(row, None)
         if len(changed) <= ROWS_ONE_BY_ONE:
@@ -381,8 +378,8 @@ class Feasibility:
             self._first = 0
         if self._first is not None:
             self._go_through(pod, self._first)
-        if contested:
-            self._judge_contested(pod, contested.keys() - self._contested.keys() if self._first is None else None)
+        if self._rivals:
+            self._judge_contested(pod, contested)
 
     def _judge_row(self, pod: PodInfo, row: int) -> None:
         """One row by itself; of the layers that all rows go through next, the first only learns whether it
@@ -474,34 +471,35 @@ class Feasibility:
 
     # ---- contested rows ------------------------------------------------------------------------------------
 
-    def _find_contested(self, pod: PodInfo) -> Rivals:
-        """Rows with nominated pods that count against this one, with those pods."""
-        if not self._cluster.nominated or not self.pre_filtered.status.ok:
-            return {}
-        found, names = self._row_judge.contested(pod), self.pre_filtered.node_names
+    def _find_rivals(self, pod: PodInfo) -> RivalsByRow:
+        """Rows with pods that are to have room there before this one, with those pods."""
+        if not self._cluster.rivals or not self.pre_filtered.status.ok:
+            return NO_RIVALS
+        found, names = self._cluster.rivals.by_row(pod), self.pre_filtered.node_names
         if names is None:
             return found
         return {row: rivals for row, rivals in found.items() if self._cluster.nodes.names[row] in names}
 
-    def _judge_contested(self, pod: PodInfo, rows: Iterable[int] | None) -> None:
+    def _judge_contested(self, pod: PodInfo, rows: Iterable[int]) -> None:
         """
-        :param rows: contested rows to judge; `None`: all
+        :param rows: contested rows to judge; of the others the last verdict counts
         """
-        for row in self._rivals if rows is None else rows:
+        for row in rows:
             self._contested[row] = self._row_judge.first_rejector(self.state, pod, row)
-        for row, (number, _) in self._contested.items():
-            self._set(row, number == PASSES)
+        for row in rows if self._first is None else self._contested:
+            self._set(row, self._contested[row][0] == PASSES)
 
-    def _look_at_own(self, pod: PodInfo) -> None:
+    def _look_at_own(self, pod: PodInfo, node: str) -> None:
         """The pod's nominated node is judged even if PreFilter leaves it out, and its rejector is listed with
         those who named nodes.
 
         Source: schedule_one.go, findNodesThatFitPod, whose diagnosis evaluateNominatedNode shares.
+
+        :param node: its name; "": there is none, or PreFilter leaves in all nodes
         """
-        found = self.pre_filtered
-        row = self._cluster.nodes.row_of.get(pod.nominated_node)
+        row = self._cluster.nodes.row_of.get(node)
         before, self._own = self._own, None
-        if row is not None and found.status.ok and found.node_names is not None:
+        if row is not None and self.pre_filtered.status.ok:
             number, code = PASSES, 0
             with suppress(PluginError):
                 number, code = self._row_judge.first_rejector(self.state, pod, row)
@@ -521,3 +519,10 @@ class Feasibility:
         if self._own is None or self._is_candidate(self._own[0]):
             return self._contested
         return {**self._contested, self._own[0]: self._own[1]}
+
+
+def _others(before: RivalsByRow, now: RivalsByRow) -> set[int]:
+    """Rows whose rivals are not the same."""
+    if before is now:
+        return set()
+    return {row for row in before.keys() | now.keys() if before.get(row) != now.get(row)}

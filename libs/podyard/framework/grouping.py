@@ -47,12 +47,11 @@ def grouped(
     if not apart:
         return found
     by_status = {group.status: group for group in found}
-    for row, rejector in apart.items():
-        if rejector[0] != PASSES:
-            status = status_of(layers, rejector, state)
-            others = by_status.get(status)
-            examples = () if others is None else others.examples
-            by_status[status] = _group(status, 1 if others is None else others.nodes + 1, (*examples, nodes.names[row]))
+    for rejector, rows in _by_rejector(apart).items():
+        status = status_of(layers, rejector, state)
+        others = by_status.get(status)
+        count, examples = (0, ()) if others is None else (others.nodes, others.examples)
+        by_status[status] = _group(status, count + len(rows), (*examples, *[nodes.names[row] for row in rows]))
     return list(by_status.values())
 
 
@@ -70,9 +69,20 @@ def status_codes(
         rejected = layer.rejected().nonzero()[0]
         for code, rows in layer.split(rejected) if len(rejected) else ():
             codes[rows] = layer.status(code, state).code
-    for row, rejector in apart.items():
-        codes[row] = Code.SUCCESS if rejector[0] == PASSES else status_of(layers, rejector, state).code
+    if apart:
+        codes[list(apart)] = Code.SUCCESS
+    for rejector, rows in _by_rejector(apart).items():
+        codes[rows] = status_of(layers, rejector, state).code
     return codes
+
+
+def _by_rejector(apart: Mapping[int, Rejector]) -> dict[Rejector, list[int]]:
+    """The rejected ones of these rows, by who rejects them."""
+    found: dict[Rejector, list[int]] = {}
+    for row, rejector in apart.items():
+        if rejector[0] != PASSES:
+            found.setdefault(rejector, []).append(row)
+    return found
 
 
 def _groups(layer: Layer, state: CycleState, nodes: NodeTable) -> list[RejectedGroup]:

@@ -193,7 +193,7 @@ class _Nodes:
         status = self._feasibility.status(row)
         if status is None:
             return None
-        rivals = [f"{pod.namespace}/{pod.name}" for pod in self._judge.rivals(self._pod, row)]
+        rivals = [f"{pod.namespace}/{pod.name}" for pod in self._cluster.rivals.on(self._pod, row)]
         kept = f", with the room that is kept for {details.listed(rivals)}" if rivals else ""
         verdict = _verdict(status, status.plugin)
         return verdict._replace(reasons=tuple(f"{reason}{kept}" for reason in verdict.reasons))

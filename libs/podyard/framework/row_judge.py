@@ -120,13 +120,6 @@ class RowJudge:
                 take[left] = ask(plugin, rows[left], state, pod, self._cluster) == 0
         return take
 
-    def contested(self, pod: PodInfo) -> dict[int, list[PodView]]:
-        """Rows whose node is to have room for others too, with those others."""
-        nodes = self._cluster.nodes
-        names = dict.fromkeys((*self._cluster.nominated.nodes(), *nodes.nodes_that_keep_room))
-        found = {row: self.rivals(pod, row) for name in names if (row := nodes.row_of.get(name)) is not None}
-        return {row: rivals for row, rivals in found.items() if rivals}
-
     def add_pod(self, state: CycleState, pod: PodInfo, placed: PlacedPod, row: int) -> Status:
         """`placed` is on the node of this row too (in the trial, by now): tells every plugin that is not
         skipped.
@@ -163,32 +156,12 @@ class RowJudge:
         :raises PluginError: if a plugin raises, or a nominated pod cannot be added
         """
         cluster = self._cluster
-        rivals = self.rivals(pod, row) if cluster.nominated or cluster.nodes.keeps_room else ()
+        rivals = cluster.rivals.on(pod, row) if cluster.rivals else ()
         if rivals:
             number, code = self._with(rivals, state, pod, row)
             if number != PASSES:
                 return number, code
         return self._ask(self._filters, state, pod, row)
-
-    def rivals(self, pod: PodInfo, row: int) -> list[PodView]:
-        """Pods that are to have room on the node, though none counts as there yet, in order of arrival.
-
-        Those for which room is kept, whatever their priority; and those of equal or higher priority that are
-        nominated to the node and not placed anywhere yet.
-        """
-        nodes, name = self._cluster.nodes, self._cluster.nodes.names[row]
-        kept = nodes.kept_on(name)
-        rivals = [rival for rival in kept.values() if rival.uid != pod.uid] if kept else []
-        if self._cluster.nominated:
-            rivals += [
-                rival
-                for rival in self._cluster.nominated.on(name).values()
-                if rival.priority >= pod.priority
-                and rival.uid != pod.uid
-                and nodes.placed(rival.uid) is None
-                and nodes.kept(rival.uid) is None
-            ]
-        return rivals
 
     def _with(self, rivals: Sequence[PodView], state: CycleState, pod: PodInfo, row: int) -> tuple[int, int]:
         changed = state.clone()

@@ -9,6 +9,7 @@ from podyard.framework import status as statuses
 from podyard.framework.faults import Faults
 from podyard.framework.permits import WaitingPods
 from podyard.framework.plugin_times import PluginTimes
+from podyard.framework.rivals import Rivals
 from podyard.framework.status import PluginError, Status, described
 
 ObjectsByName: TypeAlias = Mapping[tuple[str, str], Any]
@@ -47,7 +48,7 @@ class Snapshot:
     It is live: nothing changes during one pod's cycle, and the next pod sees what the last one took.
     """
 
-    __slots__ = ("_objects", "faults", "nodes", "nominated", "timing", "waiting")
+    __slots__ = ("_objects", "faults", "nodes", "nominated", "rivals", "timing", "waiting")
 
     def __init__(
         self,
@@ -60,6 +61,8 @@ class Snapshot:
         self.nominated = Nominations() if nominated is None else nominated
         """Unbound pods that wait for room on a node; one that is placed in the table (assumed) does not count
         here any more."""
+        self.rivals = Rivals(nodes, self.nominated)
+        """Who is to have room on which node, though not there yet."""
         self.waiting = WaitingPods() if waiting is None else waiting
         """Pods that wait at Permit: a plugin may allow or reject them."""
         self.faults = Faults()

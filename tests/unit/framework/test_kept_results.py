@@ -45,6 +45,12 @@ class World:
         )  # fmt: skip
         return resolve("moody", [Enabled(plugin=plugin, weight=2) for plugin in plugins])
 
+    def rival(self, number: int, pod: PodView) -> PodView:
+        """A pod like `pod`, that waits where it is nominated to."""
+        name = f"rival-{number}"
+        cpu = pod.stored.spec.containers[0].resources.requests["cpu"]
+        return make_pod(name, cpu=cpu, priority=pod.priority, nominated=self.nominated.node_of(f"uid-{name}"))
+
     def carry_out(self, step: tuple[Any, ...]) -> None:
         """One change."""
         match step:
@@ -76,6 +82,10 @@ class World:
                 self.nominated.follow(f"uid-rival-{number}", None)
             case ("assume", number, name):
                 self.table.place(on(make_pod(f"rival-{number}", cpu="1"), name))
+            case ("keep", number, name):
+                self.table.keep(on(make_pod(f"rival-{number}", cpu="1"), name))
+            case ("unkeep", number):
+                self.table.unkeep(f"uid-rival-{number}")
             case _:
                 raise AssertionError(step)
 
@@ -94,6 +104,8 @@ steps = st.one_of(
     st.tuples(st.just("nominate"), st.integers(0, 3), names, st.integers(0, 3)),
     st.tuples(st.just("forget"), st.integers(0, 3)),
     st.tuples(st.just("assume"), st.integers(0, 3), names),
+    st.tuples(st.just("keep"), st.integers(0, 3), names),
+    st.tuples(st.just("unkeep"), st.integers(0, 3)),
 )
 nodes = st.lists(st.tuples(st.integers(1, 5), st.integers(0, 2)), min_size=len(NAMES), max_size=len(NAMES))
 pods = st.builds(
@@ -104,10 +116,14 @@ pods = st.builds(
 )
 
 
-@settings(max_examples=200, deadline=None)
-@given(sizes=nodes, rounds=st.lists(st.lists(steps, max_size=4), min_size=1, max_size=8), pod=pods)
-def test_kept_results_are_those_computed_from_scratch(
-    sizes: list[tuple[int, int]], rounds: list[list[tuple[Any, ...]]], pod: PodView
+askers = st.one_of(st.none(), st.none(), st.integers(0, 3))
+"""Who asks next: one of those who may be nominated, or `None`: nobody of them."""
+
+
+@settings(max_examples=300, deadline=None)
+@given(sizes=nodes, rounds=st.lists(st.tuples(askers, st.lists(steps, max_size=4)), min_size=1, max_size=8), pod=pods)
+def test_kept_results_are_those_computed_from_scratch_whoever_of_the_signature_asks(
+    sizes: list[tuple[int, int]], rounds: list[tuple[int | None, list[tuple[Any, ...]]]], pod: PodView
 ) -> None:
     world = World()
     for name, (cpu, taint) in zip(NAMES, sizes, strict=True):
@@ -115,16 +131,17 @@ def test_kept_results_are_those_computed_from_scratch(
     profile = world.profile()
     kept = Feasibility(profile, pod, world.snapshot)
     board = Scoreboard(profile, kept, world.snapshot)
-    for changes in [[], *rounds]:
+    for asker, changes in [(None, []), *rounds]:
         for change in changes:
             world.carry_out(change)
-        check(world, profile, pod, kept, board)
+        check(world, profile, pod if asker is None else world.rival(asker, pod), kept, board)
 
 
 def check(world: World, profile: Profile, pod: PodView, kept: Feasibility, board: Scoreboard) -> None:
     """Everything that can be read of the kept results."""
     kept.refresh(pod)
-    fresh = Feasibility(profile, pod, world.snapshot)
+    snapshot = Snapshot(world.table, nominated=world.nominated)
+    fresh = Feasibility(profile, pod, snapshot)
     fresh.refresh(pod)
     rows = world.table.row_of
     assert {name: kept.status(row) for name, row in rows.items()} == {
@@ -143,7 +160,7 @@ def check(world: World, profile: Profile, pod: PodView, kept: Feasibility, board
     }
     if fresh.feasible_count:
         board.refresh(pod)
-        again = Scoreboard(profile, fresh, world.snapshot)
+        again = Scoreboard(profile, fresh, snapshot)
         again.refresh(pod)
         feasible = fresh.feasible.tolist()
         assert {row: board.points(row) for row in feasible} == {row: again.points(row) for row in feasible}

@@ -83,7 +83,7 @@ class DryRun(msgspec.Struct, dict=True):
             take = self.judge.nodes_alone_take(self.state, self.pod, rows)
         except PluginError:  # the plugin is asked again where nodes are tried out, and its fault is told there
             return None
-        contested = list(self.judge.contested(self.pod))
+        contested = list(self.cluster.rivals.by_row(self.pod))
         tried: dict[int, Candidate] = {}
         costs = choice.no_costs(len(rows))
         enough, places, looked_at = False, rows[:0], 0
