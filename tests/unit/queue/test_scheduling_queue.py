@@ -42,6 +42,21 @@ def test_events_during_an_attempt_are_judged_when_the_pod_comes_back() -> None:
     assert (pod.woken_by.plugin, pod.woken_by.reason) == ("OnNodes", "n helps p")
 
 
+def test_after_the_first_event_that_helps_no_other_one_is_judged_but_for_what_a_plugin_is_pending_on() -> None:
+    for pending, woken_by in ((), "OnNodes"), (("OnPods",), "OnPods"):
+        queue = new_queue()
+        queue.add(pod := queued("p"), 0.0)
+        queue.pop()
+        for event in (node_event("q"), node_event("p"), node_event("q"), pod_event("p")):
+            queue.move_all(event, 0.5)
+        queue.take_effects()
+        queue.fail(pod.uid, 1.0, unschedulable=["OnNodes"], pending=pending)
+        judged = [effect for effect in queue.take_effects() if isinstance(effect, Judged)]
+        assert len([one for one in judged if one.skipped]) == 1 + len(pending)
+        assert pod.woken_by is not None
+        assert pod.woken_by.plugin == woken_by
+
+
 def test_events_before_a_pods_own_pop_are_not_its_business() -> None:
     queue = new_queue()
     for name in ("first", "second"):

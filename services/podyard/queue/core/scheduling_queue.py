@@ -269,7 +269,11 @@ class SchedulingQueue:
             self.effects.append(Judged(incoming=waker, moved=(move,), attempt=pod.attempt, at=now))
 
     def _judge_in_flight(self, pod: QueuedPod, now: float) -> tuple[Verdict, Incoming | None]:
-        """The strongest verdict of the events since the pod's pop, and the event that gave it."""
+        """The strongest verdict of the events since the pod's pop, and the first event that gave it.
+
+        Only what a plugin is pending on is stronger than the first that helps. Source:
+        scheduling_queue.go (determineSchedulingHintForInFlightPod).
+        """
         if not pod.rejectors or pod.uid not in self.in_flight:
             # Without its events nobody can say that none helped: never park
             # (docs/rules.md, no-parking-without-events).
@@ -282,6 +286,8 @@ class SchedulingQueue:
                 return verdict, incoming
             if verdict.strategy is Strategy.AFTER_BACKOFF and best[1] is None:
                 best = (verdict, incoming)
+                if not pod.pending_plugins:
+                    break
             elif verdict.calls and verdict.strategy is Strategy.SKIP and skipped < IN_FLIGHT_RECORDS:
                 skipped += 1
                 skip = Skip(pods=(pod.ref,), calls=verdict.calls)
