@@ -27,6 +27,9 @@ SCHEDULE_DELAY_MS: Final = 1_000
 """Milliseconds between exports, unless OTEL_BSP_SCHEDULE_DELAY says else: people look at a trace right after
 the act."""
 
+MOST_AT_ONCE: Final = 2_048
+"""Spans of one request: 2 MiB or so. Collectors take 20, and each request wakes a thread."""
+
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
 _SCOPE: Final = InstrumentationScope("podyard")
 _UNSET: Final = Status(StatusCode.UNSET)
@@ -37,6 +40,18 @@ _KINDS: Final = {
     "producer": SpanKind.PRODUCER,
     "consumer": SpanKind.CONSUMER,
 }
+
+
+class _OneResource(Resource):
+    """Hashed once. The exporter looks each span's resource up, and the SDK's turns all its attributes into
+    JSON for that."""
+
+    def __init__(self, resource: Resource) -> None:
+        super().__init__(resource.attributes, resource.schema_url)
+        self._hash = super().__hash__()
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 class _CountingExporter(SpanExporter):
@@ -92,7 +107,7 @@ class ExportSink:
         self._full = dropped.labels("queue full")
         self._unsent = dropped.labels("shutdown")
         self._exporter = _CountingExporter(exporter, exported, dropped.labels("export failed"))
-        self._resource = Resource.create(dict(resource))
+        self._resource = _OneResource(Resource.create(dict(resource)))
         self._sampler = TracerProvider(shutdown_on_exit=False).sampler
         self._queue_size = queue_size
         self._queued = 0
@@ -100,7 +115,7 @@ class ExportSink:
             self._exporter,
             max_queue_size=queue_size,
             schedule_delay_millis=delay_ms,
-            max_export_batch_size=min(512, queue_size),
+            max_export_batch_size=min(MOST_AT_ONCE, queue_size),
         )
 
     def sampled(self, trace_id: int, name: str) -> bool:

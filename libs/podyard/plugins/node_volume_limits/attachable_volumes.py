@@ -1,16 +1,17 @@
 """Index: an upper bound of the volumes attached to each node, so that most nodes need no closer look."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podyard.cluster.node_table import NodeTable, PlacedPod
 from podyard.framework.snapshot import Snapshot
+from podyard.objects import claims
 from podyard.objects.pod import Pod
 from podyard.objects.storage import CSINode, VolumeAttachment
-from podyard.plugins.node_volume_limits.resolving import ATTACHMENTS, considered
+from podyard.plugins.node_volume_limits.resolving import ATTACHMENTS, Attachable, Resolver, considered
 
 CSI_NODES: Final = "csinodes"
 UNLIMITED: Final = 2**62
@@ -20,7 +21,7 @@ UNLIMITED: Final = 2**62
 class AttachableVolumes:
     """By row: how many volumes of placed pods may have to be attached, shared ones counted for each pod.
 
-    Also keeps limits and attachments by node until their objects change.
+    Also keeps limits, attachments and the volumes of placed pods by node until their objects change.
     """
 
     def __init__(self, nodes: NodeTable) -> None:
@@ -30,6 +31,9 @@ class AttachableVolumes:
         """Of these, ephemeral ones: whether their claims are their pods' own is looked at each time."""
         self._limits = Limits((-1, -1), 0)
         self._attachments: tuple[int, dict[str, list[VolumeAttachment]]] = -1, {}
+        self._used: dict[int, _Used] = {}
+        self._used_at: tuple[int, ...] = ()
+        """Versions that `_used` was made from."""
 
     def add(self, pod: PlacedPod, row: int) -> None:
         self._count(pod.stored, row, 1)
@@ -40,6 +44,7 @@ class AttachableVolumes:
     def _count(self, pod: Pod, row: int, sign: int) -> None:
         if not pod.spec.volumes:
             return
+        self._used.pop(row, None)
         self._grow()
         self._most[row] += sign * sum(map(considered, pod.spec.volumes))
         self._owned[row] += sign * sum(volume.ephemeral is not None for volume in pod.spec.volumes)
@@ -75,6 +80,28 @@ class AttachableVolumes:
             self._attachments = version, found
         return self._attachments[1]
 
+    def used(self, row: int, resolver: Resolver, cluster: Snapshot) -> frozenset[Attachable]:
+        """Volumes of the pods on a node that has a CSINode.
+
+        :raises PluginFault: if the claim of an ephemeral volume is not its pod's own
+        """
+        versions = tuple(map(cluster.version, (claims.CLAIMS, claims.VOLUMES, claims.CLASSES)))
+        if self._used_at != versions:
+            self._used_at = versions
+            self._used.clear()
+        pods = self._nodes.pods_on(self._nodes.names[row])
+        known = self._used.get(row)
+        if known is not None and known.pods is pods:
+            return known.volumes
+        volumes = frozenset(
+            one
+            for pod in pods.values()
+            if pod.stored.spec.volumes
+            for one in resolver.of_pod(pod.stored, csi_node=True, wanted=False)
+        )
+        self._used[row] = _Used(pods, volumes)
+        return volumes
+
     def limits(self, cluster: Snapshot) -> "Limits":
         """What the CSINodes allow."""
         made = cluster.version(CSI_NODES), self._nodes.topology_version
@@ -85,6 +112,14 @@ class AttachableVolumes:
                 if row is not None:
                     self._limits.set(row, limits_of(node))
         return self._limits
+
+
+class _Used(NamedTuple):
+    """What the pods on a node use, kept until one of them comes or goes."""
+
+    pods: Mapping[str, PlacedPod]
+    """All pods on the node; in a trial they are others."""
+    volumes: frozenset[Attachable]
 
 
 class Limits:

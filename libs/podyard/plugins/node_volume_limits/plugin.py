@@ -76,8 +76,9 @@ class NodeVolumeLimits:
         codes = np.zeros(len(rows), dtype=np.int64)
         index = cluster.nodes.index(AttachableVolumes)
         limits = index.limits(cluster)
+        resolver = Resolver(cluster)
         try:
-            needed = Resolver(cluster).of_pod(pod.pod, csi_node=bool(limits.known[rows].any()), wanted=True)
+            needed = resolver.of_pod(pod.pod, csi_node=bool(limits.known[rows].any()), wanted=True)
         except ClaimMissingError as missing:
             state.write(MISSING, str(missing))
             codes[:] = CLAIM_MISSING
@@ -91,36 +92,36 @@ class NodeVolumeLimits:
             if allowed is not None:
                 close |= most > allowed[rows] - count
         for at in np.flatnonzero(close & limits.limited[rows]).tolist():
-            codes[at] = self.filter_one(state, pod, cluster, int(rows[at]))
+            codes[at] = self._code(needed, rows.item(at), resolver, cluster)
         return codes
 
     def filter_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
-        name = cluster.nodes.names[row]
-        csi_node: CSINode | None = cluster.objects(CSI_NODES).get(("", name))
+        csi_node = ("", cluster.nodes.names[row]) in cluster.objects(CSI_NODES)
         resolver = Resolver(cluster)
         try:
-            needed = resolver.of_pod(pod.pod, csi_node=csi_node is not None, wanted=True)
+            needed = resolver.of_pod(pod.pod, csi_node=csi_node, wanted=True)
         except ClaimMissingError as missing:
             state.write(MISSING, str(missing))
             return CLAIM_MISSING
-        limits = {} if csi_node is None else limits_of(csi_node)
-        if not needed or not limits:
-            return 0
-        return TOO_MANY if self._exceeds(needed, limits, name, resolver, cluster) else 0
+        return self._code(needed, row, resolver, cluster) if csi_node else 0
 
     def verdict(self, state: CycleState, code: int) -> Status:
         return statuses.unschedulable(REASON) if code == TOO_MANY else statuses.unresolvable(state.read(MISSING))
 
-    def _exceeds(
-        self, needed: set[Attachable], limits: dict[str, int], name: str, resolver: Resolver, cluster: Snapshot
-    ) -> bool:
-        """Whether the volumes that are not on the node already are too many together with those that are."""
-        used: set[Attachable] = set()
-        for mate in cluster.nodes.pods_on(name).values():
-            if mate.stored.spec.volumes:
-                used |= resolver.of_pod(mate.stored, csi_node=True, wanted=False)
-        attachments = cluster.nodes.index(AttachableVolumes).attachments(cluster).get(name, ())
-        there = used | resolver.attached(attachments)
+    def _code(self, needed: set[Attachable], row: int, resolver: Resolver, cluster: Snapshot) -> int:
+        """Whether the volumes that are not on the node already are too many together with those that are.
+
+        :param row: of a node with a CSINode
+        """
+        name = cluster.nodes.names[row]
+        csi_node: CSINode = cluster.objects(CSI_NODES)["", name]
+        limits = limits_of(csi_node)
+        if not needed or not limits:
+            return 0
+        index = cluster.nodes.index(AttachableVolumes)
+        used = index.used(row, resolver, cluster)
+        there = used | resolver.attached(index.attachments(cluster).get(name, ()))
         held = Counter(one.driver for one in there)
         more = Counter(one.driver for one in needed - used)
-        return any(driver in limits and held[driver] + count > limits[driver] for driver, count in more.items())
+        exceeds = any(driver in limits and held[driver] + count > limits[driver] for driver, count in more.items())
+        return TOO_MANY if exceeds else 0

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.status import PluginFault
 from podyard.plugins.node_volume_limits.attachable_volumes import AttachableVolumes
-from podyard.plugins.node_volume_limits.plugin import NodeVolumeLimits
+from podyard.plugins.node_volume_limits.plugin import TOO_MANY, NodeVolumeLimits
+from podyard.plugins.node_volume_limits.resolving import Attachable, Resolver
 from tests.unit.plugins.node_volume_limits import plain
 from tests.unit.plugins.volume_binding import storage_worlds
 from tests.unit.plugins.volume_binding.storage_worlds import Answer, Asked, Manifest, World
@@ -95,11 +96,32 @@ def test_after_any_sequence_of_changes(world: World, pod: Manifest, changes: lis
         assert kept[world.snapshot.nodes.row_of[name]] == made[row]
 
 
-@settings(storage_worlds.LARGE, max_examples=50)
-@given(storage_worlds.worlds(), incoming, st.data())
+def used(world: World) -> dict[str, frozenset[Attachable] | str]:
+    """What the index says is used on each node, or why it cannot."""
+    nodes, found = world.snapshot.nodes, dict[str, frozenset[Attachable] | str]()
+    for name, row in nodes.row_of.items():
+        try:
+            found[name] = nodes.index(AttachableVolumes).used(row, Resolver(world.snapshot), world.snapshot)
+        except PluginFault as fault:
+            found[name] = str(fault)
+    return found
+
+
+@settings(storage_worlds.LARGE, max_examples=100)
+@given(crowded_worlds(), st.lists(storage_worlds.steps(), min_size=1, max_size=8))
+def test_what_is_used_is_kept_until_it_changes(world: World, changes: list[tuple[Any, ...]]) -> None:
+    for change in changes:
+        used(world)
+        world.carry_out(change)
+        assert used(world) == used(world.again())
+
+
+@settings(storage_worlds.LARGE, max_examples=100)
+@given(st.one_of(storage_worlds.worlds(), crowded_worlds()), incoming, st.data())
 def test_a_trial_with_pods_more_and_less(world: World, pod: Manifest, data: st.DataObject) -> None:
     view, snapshot = storage_worlds.view(pod), world.snapshot
     assume(PLUGIN.pre_filter(CycleState(), view, snapshot).status.ok)
+    used(world)  # the trial must not take what is kept of the node as it is
     name = data.draw(st.sampled_from(tuple(world.nodes)))
     mates = {uid: mate for uid, (mate, where) in world.placed.items() if where == name}
     row, state = snapshot.nodes.row_of[name], CycleState()
@@ -135,3 +157,30 @@ def test_a_placed_pod_with_a_claim_that_is_not_its_own_fails_the_attempt_however
     asked = Asked(PLUGIN, storage_worlds.view(pod), world.snapshot)
     why = "PVC default/p0-scratch was not created for pod default/p0 (pod is not owner)"
     assert asked.one_by_one == asked.at_once == {"n0": ("Error", (why,))}
+
+
+def test_in_a_trial_only_the_volumes_of_the_trials_pods_are_used() -> None:
+    world = World()
+    world.carry_out(("node", "n0", {"metadata": {"name": "n0"}, "spec": {}, "status": {}}))
+    driver = {"name": "csi.example.com", "nodeID": "n0", "allocatable": {"count": 1}}
+    world.carry_out(("object", "csinodes", ("", "n0"), {"metadata": {"name": "n0"}, "spec": {"drivers": [driver]}}))
+    made = {"metadata": {"name": "made"}, "provisioner": "csi.example.com"}
+    world.carry_out(("object", "storageclasses", ("", "made"), made))
+    pods: list[Manifest] = []
+    for name in ("c0", "c1"):
+        claim = {"metadata": {"name": name, "namespace": "default"}, "spec": {"storageClassName": "made"}}
+        world.carry_out(("object", "persistentvolumeclaims", ("default", name), claim))
+        volume = {"name": "v", "persistentVolumeClaim": {"claimName": name}}
+        pods.append({"metadata": {"namespace": "default"}, "spec": {"volumes": [volume]}})
+    world.carry_out(("pod", "p0", pods[0], "n0"))
+    view, nodes = storage_worlds.view(storage_worlds.named(pods[1], "pod")), world.snapshot.nodes
+    row = nodes.row_of["n0"]
+
+    def code() -> int:
+        return PLUGIN.filter_one(CycleState(), view, world.snapshot, row)
+
+    assert code() == TOO_MANY
+    with nodes.trial(row) as trial:
+        trial.remove(*nodes.pods_on("n0"))
+        assert code() == 0
+    assert code() == TOO_MANY
