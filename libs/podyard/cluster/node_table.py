@@ -92,6 +92,8 @@ class NodeTable:
         self._kept_on: dict[str, dict[str, PlacedPod]] = {}
         self.kept_version = 0
         """Grows when room is kept for a pod, or not any more."""
+        self._tried: list[int] = []
+        """Rows of the trials that go on, which may be within each other."""
         self._order: NameOrder | None = None
         self._log = ChangeLog()
         self.version = 0
@@ -360,6 +362,10 @@ class NodeTable:
         elif row is not None and _started(old) != _started(pod):
             self._note(row)  # no index counts it, but it tells whom preemption spares
 
+    def tried(self, row: int) -> bool:
+        """Whether a trial goes on there: nothing that is found of the row now may be kept."""
+        return row in self._tried
+
     @contextmanager
     def trial(self, row: int) -> Generator["Trial"]:
         """What if: pods more or less on one node, for `filter_one`; undone at the end.
@@ -370,9 +376,11 @@ class NodeTable:
         taken = self.room.copy_taken(row)
         before = self._on_node.get(name)
         pods = self._on_node[name] = {} if before is None else dict(before)
+        self._tried.append(row)
         try:
             yield Trial(pods, partial(self._add_usage, row))
         finally:
+            self._tried.remove(row)
             self.room.restore(row, taken)
             self.pod_count[row] = count
             if before is None:

@@ -1,7 +1,7 @@
 """Index: an upper bound of the volumes attached to each node, so that most nodes need no closer look."""
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,8 @@ class AttachableVolumes:
         """Of these, ephemeral ones: whether their claims are their pods' own is looked at each time."""
         self._limits = Limits((-1, -1), 0)
         self._attachments: tuple[int, dict[str, list[VolumeAttachment]]] = -1, {}
-        self._used: dict[int, _Used] = {}
+        self._used: dict[int, frozenset[Attachable]] = {}
+        """By row: what its pods use, until one of them comes or goes."""
         self._used_at: tuple[int, ...] = ()
         """Versions that `_used` was made from."""
 
@@ -89,18 +90,18 @@ class AttachableVolumes:
         if self._used_at != versions:
             self._used_at = versions
             self._used.clear()
-        pods = self._nodes.pods_on(self._nodes.names[row])
-        known = self._used.get(row)
-        if known is not None and known.pods is pods:
-            return known.volumes
-        volumes = frozenset(
-            one
-            for pod in pods.values()
-            if pod.stored.spec.volumes
-            for one in resolver.of_pod(pod.stored, csi_node=True, wanted=False)
-        )
-        self._used[row] = _Used(pods, volumes)
-        return volumes
+        tried = self._nodes.tried(row)
+        known = None if tried else self._used.get(row)
+        if known is None:
+            known = frozenset(
+                one
+                for pod in self._nodes.pods_on(self._nodes.names[row]).values()
+                if pod.stored.spec.volumes
+                for one in resolver.of_pod(pod.stored, csi_node=True, wanted=False)
+            )
+            if not tried:
+                self._used[row] = known
+        return known
 
     def limits(self, cluster: Snapshot) -> "Limits":
         """What the CSINodes allow."""
@@ -112,14 +113,6 @@ class AttachableVolumes:
                 if row is not None:
                     self._limits.set(row, limits_of(node))
         return self._limits
-
-
-class _Used(NamedTuple):
-    """What the pods on a node use, kept until one of them comes or goes."""
-
-    pods: Mapping[str, PlacedPod]
-    """All pods on the node; in a trial they are others."""
-    volumes: frozenset[Attachable]
 
 
 class Limits:

@@ -181,6 +181,11 @@ def test_in_a_trial_only_the_volumes_of_the_trials_pods_are_used() -> None:
 
     assert code() == TOO_MANY
     with nodes.trial(row) as trial:
-        trial.remove(*nodes.pods_on("n0"))
+        assert code() == TOO_MANY
+        removed = trial.remove(*nodes.pods_on("n0"))
+        assert code() == 0
+        with nodes.trial(row) as within:
+            within.add(removed)
+            assert code() == TOO_MANY
         assert code() == 0
     assert code() == TOO_MANY
