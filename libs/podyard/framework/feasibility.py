@@ -364,7 +364,7 @@ class Feasibility:
         """
         contested = self._rivals
         if self._first is None:
-            contested = {row: contested[row] for row in changed if row in contested} if contested else contested
+            contested = {row: contested[row] for row in changed if row in contested}
         for row in changed:
             self._contested.pop(row, None)
         if len(changed) <= ROWS_ONE_BY_ONE:
