@@ -8,6 +8,7 @@ Room is kept apart (`room`). Not thread-safe: one task owns a table.
 """
 
 from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -89,6 +90,8 @@ class NodeTable:
         self._placed: dict[str, PlacedPod] = {}
         self._on_node: dict[str, dict[str, PlacedPod]] = {}
         self._kept: dict[str, PlacedPod] = {}
+        self.kept_uids: AbstractSet[str] = self._kept.keys()
+        """Of all pods for which room is kept, as they are now."""
         self._kept_on: dict[str, dict[str, PlacedPod]] = {}
         self.kept_version = 0
         """Grows when room is kept for a pod, or not any more."""

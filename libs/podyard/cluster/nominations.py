@@ -24,7 +24,7 @@ class Nominations:
     nomination.
     """
 
-    __slots__ = ("_node_of", "_on_node", "_schedulers", "version")
+    __slots__ = ("_node_of", "_on_node", "_schedulers", "uids", "version")
 
     def __init__(self, pods: Iterable[PodView] = (), schedulers: Collection[str] | None = None) -> None:
         """
@@ -36,6 +36,8 @@ class Nominations:
         self.version = 0
         """Grows with every change."""
         self._node_of: dict[str, str] = {}
+        self.uids: AbstractSet[str] = self._node_of.keys()
+        """Of all nominated pods, as they are now."""
         self._on_node: dict[str, dict[str, PodView]] = {}
         for pod in pods:
             self.follow(pod.uid, pod)
@@ -43,11 +45,6 @@ class Nominations:
     def __bool__(self) -> bool:
         """Whether any pod is nominated."""
         return bool(self._node_of)
-
-    @property
-    def uids(self) -> AbstractSet[str]:
-        """Of all nominated pods."""
-        return self._node_of.keys()
 
     def node_of(self, uid: str) -> str:
         """The node that a pod is nominated to, "" if to none."""

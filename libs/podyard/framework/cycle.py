@@ -135,12 +135,13 @@ class _Shared(NamedTuple):
     first: PodInfo
     """The pod that it was made for. Plugins are shown it again for each pod of the signature: what they made
     out of it they still know."""
+    for_itself: bool
+    """That pod is nominated, so that it stands for no other one."""
 
     def shown(self, pod: PodInfo, cluster: Snapshot) -> PodInfo:
         """Who stands for `pod`: who is to have room before it depends on who asks, all else on the
         signature."""
-        own = pod.nominated_node or self.first.nominated_node
-        return pod if own or cluster.rivals else self.first
+        return pod if self.for_itself or pod.nominated_node or cluster.rivals else self.first
 
 
 class Cycle:
@@ -290,7 +291,7 @@ class Cycle:
                 return shared
         feasibility = Feasibility(self._profile, pod, self._cluster)
         scoreboard = Scoreboard(self._profile, feasibility, self._cluster, self._stopwatch)
-        shared = _Shared(feasibility, scoreboard, pod)
+        shared = _Shared(feasibility, scoreboard, pod, bool(pod.nominated_node))
         if self._shares:
             taken = SIGNATURE_BYTES + ROW_BYTES * self._cluster.nodes.capacity + self._signatures.size(pod)
             self._shared.keep(key, shared, taken)
@@ -414,7 +415,7 @@ class Cycle:
     ) -> Generator[Calls, Answers, None]:
         nodes, watch, times = self._cluster.nodes, self._stopwatch, result.times
         start = watch()
-        feasibility, scoreboard, _ = self._find(pod, key)
+        feasibility, scoreboard, *_ = self._find(pod, key)
         pre_filtered = watch()
         times.append(PointTime("PreFilter", start, pre_filtered, feasibility.pre_filter_label))
         own = yield from self._ask_about_nominated(pod, feasibility)

@@ -214,8 +214,11 @@ class Feasibility:
         nodes = self._cluster.nodes
         self._renew(pod)
         before, self._rivals = self._rivals, self._find_rivals(pod)
-        self._touched |= _others(before, self._rivals)
-        own = pod.nominated_node if self.pre_filtered.node_names is not None else ""
+        if before is not self._rivals:
+            self._touched |= _others(before, self._rivals)
+        own = pod.nominated_node
+        if own and self.pre_filtered.node_names is None:
+            own = ""
         apart = bool(own) or self._own is not None
         if self._version == nodes.version and self._first is None and not self._touched and not apart:
             return
@@ -363,7 +366,7 @@ class Feasibility:
         :param changed: rows that changed in the table, or have other rivals
         """
         contested = self._rivals
-        if self._first is None:
+        if contested and self._first is None:
             contested = {row: contested[row] for row in changed if row in contested}
         for row in changed:
             self._contested.pop(row, None)
@@ -523,6 +526,4 @@ class Feasibility:
 
 def _others(before: RivalsByRow, now: RivalsByRow) -> set[int]:
     """Rows whose rivals are not the same."""
-    if before is now:
-        return set()
     return {row for row in before.keys() | now.keys() if before.get(row) != now.get(row)}

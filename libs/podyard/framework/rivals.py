@@ -38,7 +38,7 @@ class Rivals:
 
     def __bool__(self) -> bool:
         """Whether anybody is to have room anywhere."""
-        return bool(self._nominated) or self._nodes.keeps_room
+        return bool(self._nominated.uids or self._nodes.kept_uids)
 
     def on(self, pod: PodInfo, row: int) -> list[PodView]:
         """Those of `pod` on the node of this row, in order of arrival."""

@@ -27,9 +27,6 @@ SCHEDULE_DELAY_MS: Final = 1_000
 """Milliseconds between exports, unless OTEL_BSP_SCHEDULE_DELAY says else: people look at a trace right after
 the act."""
 
-MOST_AT_ONCE: Final = 2_048
-"""Spans of one request: 2 MiB or so. Collectors take 20, and each request wakes a thread."""
-
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
 _SCOPE: Final = InstrumentationScope("podyard")
 _UNSET: Final = Status(StatusCode.UNSET)
@@ -115,7 +112,7 @@ class ExportSink:
             self._exporter,
             max_queue_size=queue_size,
             schedule_delay_millis=delay_ms,
-            max_export_batch_size=min(MOST_AT_ONCE, queue_size),
+            max_export_batch_size=min(512, queue_size),
         )
 
     def sampled(self, trace_id: int, name: str) -> bool:
