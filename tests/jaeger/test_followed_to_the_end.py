@@ -125,8 +125,8 @@ async def unschedulable(here: Stand) -> None:
 async def refused(here: Stand) -> None:
     """A decision that the binder refuses, since its node was cordoned meanwhile.
 
-    The binder has the question before it. If it answers without having read on, which is its right, the pod
-    is bound to that node, and there is another try.
+    The binder is asked before the cordoned node is written. A binder that answers before it reads of the
+    cordoned node, which is its right, binds the pod there; then another pod is tried.
     """
     for number in range(TRIES):
         if await decided_too_late(here, number):

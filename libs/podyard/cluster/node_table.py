@@ -96,7 +96,7 @@ class NodeTable:
         self.kept_version = 0
         """Grows when room is kept for a pod, or not any more."""
         self._tried: list[int] = []
-        """Rows of the trials that go on, which may be within each other."""
+        """Rows of the trials that are under way; one may be within another."""
         self._order: NameOrder | None = None
         self._log = ChangeLog()
         self.version = 0
@@ -366,7 +366,7 @@ class NodeTable:
             self._note(row)  # no index counts it, but it tells whom preemption spares
 
     def tried(self, row: int) -> bool:
-        """Whether a trial goes on there: nothing that is found of the row now may be kept."""
+        """Whether a trial of this row is under way: what is found of the row meanwhile must not be kept."""
         return row in self._tried
 
     @contextmanager

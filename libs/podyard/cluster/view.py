@@ -285,7 +285,7 @@ class ClusterView(Fold[Tables]):
         if stored is None:
             return _remove(tables, resource, key, origin, gap)
         changes = _put(tables, resource, key, stored, origin, gap)
-        if resource in DOCUMENTED:  # after one of another UID went, and its document with it
+        if resource in DOCUMENTED:  # last: an object of another UID takes its document with it when it goes
             tables.documents[resource, key] = delivery.sequence, document
         return changes
 

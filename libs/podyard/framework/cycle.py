@@ -136,7 +136,7 @@ class _Shared(NamedTuple):
     """The pod that it was made for. Plugins are shown it again for each pod of the signature: what they made
     out of it they still know."""
     for_itself: bool
-    """That pod is nominated, so that it stands for no other one."""
+    """The first pod is nominated itself, so that it stands for no other one."""
 
     def shown(self, pod: PodInfo, cluster: Snapshot) -> PodInfo:
         """Who stands for `pod`: who is to have room before it depends on who asks, all else on the

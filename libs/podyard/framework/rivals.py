@@ -24,8 +24,8 @@ class Rivals:
     """Those for whom room is kept on a node, whatever their priority; and those of equal or higher priority
     that are nominated to it and not placed anywhere yet.
 
-    What was found on all rows is kept until somebody is nominated, placed or kept room for, or ceases to be,
-    or a node comes or goes.
+    The rivals on all rows are kept until a pod is nominated, placed or has room kept for it, or that ends, or
+    a node comes or goes.
     """
 
     __slots__ = ("_by_priority", "_known_at", "_nodes", "_nominated")

@@ -140,16 +140,22 @@ def test_a_trial_with_pods_more_and_less(world: World, pod: Manifest, data: st.D
     check(world, pod)
 
 
-def test_a_placed_pod_with_a_claim_that_is_not_its_own_fails_the_attempt_however_much_room_there_is() -> None:
+def one_node(limit: int, *names: str) -> World:
+    """Node n0 with a driver of so many volumes, and claims whose volumes that driver is to make."""
     world = World()
     world.carry_out(("node", "n0", {"metadata": {"name": "n0"}, "spec": {}, "status": {}}))
-    driver = {"name": "csi.example.com", "nodeID": "n0", "allocatable": {"count": 99}}
+    driver = {"name": "csi.example.com", "nodeID": "n0", "allocatable": {"count": limit}}
     world.carry_out(("object", "csinodes", ("", "n0"), {"metadata": {"name": "n0"}, "spec": {"drivers": [driver]}}))
     made = {"metadata": {"name": "made"}, "provisioner": "csi.example.com"}
     world.carry_out(("object", "storageclasses", ("", "made"), made))
-    for name in ("c0", "p0-scratch"):
+    for name in names:
         claim = {"metadata": {"name": name, "namespace": "default"}, "spec": {"storageClassName": "made"}}
         world.carry_out(("object", "persistentvolumeclaims", ("default", name), claim))
+    return world
+
+
+def test_a_placed_pod_with_a_claim_that_is_not_its_own_fails_the_attempt_however_much_room_there_is() -> None:
+    world = one_node(99, "c0", "p0-scratch")
     scratch = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
     world.carry_out(("pod", "p0", {"metadata": {"namespace": "default"}, "spec": {"volumes": [scratch]}}, "n0"))
     volume = {"name": "v", "persistentVolumeClaim": {"claimName": "c0"}}
@@ -160,18 +166,9 @@ def test_a_placed_pod_with_a_claim_that_is_not_its_own_fails_the_attempt_however
 
 
 def test_in_a_trial_only_the_volumes_of_the_trials_pods_are_used() -> None:
-    world = World()
-    world.carry_out(("node", "n0", {"metadata": {"name": "n0"}, "spec": {}, "status": {}}))
-    driver = {"name": "csi.example.com", "nodeID": "n0", "allocatable": {"count": 1}}
-    world.carry_out(("object", "csinodes", ("", "n0"), {"metadata": {"name": "n0"}, "spec": {"drivers": [driver]}}))
-    made = {"metadata": {"name": "made"}, "provisioner": "csi.example.com"}
-    world.carry_out(("object", "storageclasses", ("", "made"), made))
-    pods: list[Manifest] = []
-    for name in ("c0", "c1"):
-        claim = {"metadata": {"name": name, "namespace": "default"}, "spec": {"storageClassName": "made"}}
-        world.carry_out(("object", "persistentvolumeclaims", ("default", name), claim))
-        volume = {"name": "v", "persistentVolumeClaim": {"claimName": name}}
-        pods.append({"metadata": {"namespace": "default"}, "spec": {"volumes": [volume]}})
+    world = one_node(1, "c0", "c1")
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": name}} for name in ("c0", "c1")]
+    pods: list[Manifest] = [{"metadata": {"namespace": "default"}, "spec": {"volumes": [one]}} for one in volumes]
     world.carry_out(("pod", "p0", pods[0], "n0"))
     view, nodes = storage_worlds.view(storage_worlds.named(pods[1], "pod")), world.snapshot.nodes
     row = nodes.row_of["n0"]
