@@ -177,11 +177,6 @@ class NodeTable:
         return self._placed
 
     @property
-    def keeps_room(self) -> bool:
-        """Whether room is kept for any pod."""
-        return bool(self._kept)
-
-    @property
     def nodes_that_keep_room(self) -> Collection[str]:
         """Names of nodes on which room is kept for somebody."""
         return self._kept_on.keys()

@@ -130,7 +130,7 @@ def _node_takes(
     row = table.row_of.get(node)
     if row is None:
         return answer(decision, "conflict", NODE_GONE, f"node {node} does not exist")
-    if table.keeps_room or usage.ports or not table.has_room(row, usage):  # else no rule has anything against it
+    if table.kept_uids or usage.ports or not table.has_room(row, usage):  # else no rule has anything against it
         lacking = _lacking(decision, profile, table, row, usage)
         if lacking is not None:
             return lacking
@@ -167,7 +167,7 @@ def not_prepared(decision: Decision, prepared: Prepared) -> BindAnswer:
 
 def _lacking(decision: Decision, profile: Profile, table: NodeTable, row: int, usage: Usage) -> BindAnswer | None:
     """What the node has too little of, that counted for which room is kept there; `None`: nothing."""
-    kept = [pod for uid, pod in table.kept_on(decision.node).items() if uid != decision.uid] if table.keeps_room else ()
+    kept = [pod for uid, pod in table.kept_on(decision.node).items() if uid != decision.uid] if table.kept_uids else ()
     if not kept:
         return _lacking_as_is(decision, profile, table, row, usage)
     with table.trial(row) as trial:
