@@ -141,6 +141,7 @@ def check(world: World, profile: Profile, pod: PodView, kept: Feasibility, board
     """Everything that can be read of the kept results."""
     kept.refresh(pod)
     snapshot = Snapshot(world.table, nominated=world.nominated)
+    assert world.snapshot.rivals.by_row(pod) == snapshot.rivals.by_row(pod)
     fresh = Feasibility(profile, pod, snapshot)
     fresh.refresh(pod)
     rows = world.table.row_of
@@ -168,6 +169,15 @@ def check(world: World, profile: Profile, pod: PodView, kept: Feasibility, board
         assert all(board.total(row) == sum(board.points(row).values()) for row in feasible)
         assert board.best() == again.best()
         assert board.leaders(board.best_at(0), 3) == again.leaders(again.best_at(0), 3)
+
+
+def test_who_is_placed_elsewhere_is_no_rival_any_more() -> None:
+    world, pod = World(), make_pod("p")
+    for step in ("node", "n0", 4, 0), ("node", "n1", 4, 0), ("nominate", 0, "n0", 1):
+        world.carry_out(step)
+    assert [one.name for one in world.snapshot.rivals.by_row(pod)[world.table.row_of["n0"]]] == ["rival-0"]
+    world.carry_out(("assume", 0, "n1"))
+    assert world.snapshot.rivals.by_row(pod) == {}
 
 
 @settings(max_examples=100, deadline=None)
