@@ -63,9 +63,14 @@ class SinkSpan(NamedTuple):
 class OtlpSink:
     """Listens on a free port of the loopback; a context manager. Threads add spans, tests read copies."""
 
-    def __init__(self, *, status: int = 200) -> None:
-        """:param status: HTTP status to answer with; above 299 nothing is kept"""
+    def __init__(self, *, status: int = 200, hangs: bool = False) -> None:
+        """:param status: HTTP status to answer with; above 299 nothing is kept
+        :param hangs: whether it answers only when the block ends
+        """
         self.status = status
+        self.answers = threading.Event()
+        if not hangs:
+            self.answers.set()
         self.requests = 0
         self.encodings: list[str] = []
         self._spans: list[SinkSpan] = []
@@ -115,6 +120,7 @@ class OtlpSink:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.answers.set()
         self._server.shutdown()
         self._server.server_close()
 
@@ -131,6 +137,7 @@ def _handler(sink: OtlpSink) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             sink.receive(body, self.headers.get("Content-Encoding", "identity"))
+            sink.answers.wait()
             answer = ExportTraceServiceResponse().SerializeToString()
             self.send_response(sink.status)
             self.send_header("Content-Type", "application/x-protobuf")

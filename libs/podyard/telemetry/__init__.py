@@ -7,7 +7,8 @@ down costs spans, which are counted, and nothing else).
 - `traceparent`  W3C trace context as text: parse, new, child
 - `tracing`      `Spans`: emit a span with explicit start, end, ids, links
 - `conventions`  names of attributes that are not Podyard's own
-- `export`       the OTLP exporter behind a bounded queue, loaded only when an endpoint is set
+- `export`       the bounded queue of finished spans and what was lost, loaded only when an exporter is wanted
+- `otlp`, `console`  where batches go: to a collector, to the standard output
 - `setup`        whether and how spans are exported (OTEL_*)
 - `metrics`      the process's own metrics
 - `reference_metrics`  families under exactly the names of kube-scheduler, kubelet and descheduler

@@ -4,19 +4,18 @@
   says `otlp` or `console`; off if that says `none` or OTEL_SDK_DISABLED is true
 - the exporter itself reads endpoint, headers, compression, time-out and certificates (OTEL_EXPORTER_OTLP_*),
   the sampler OTEL_TRACES_SAMPLER and its _ARG, the resource OTEL_RESOURCE_ATTRIBUTES, the queue
-  OTEL_BSP_MAX_QUEUE_SIZE, _SCHEDULE_DELAY
+  OTEL_BSP_MAX_QUEUE_SIZE, _MAX_EXPORT_BATCH_SIZE, _SCHEDULE_DELAY
 """
 
-import importlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import prometheus_client
 
 from podyard.telemetry.tracing import Spans
 
 if TYPE_CHECKING:
-    from podyard.telemetry.export import ExportSink
+    from podyard.telemetry.export import ExportSink, Sender
 
 Exporter: TypeAlias = Literal["none", "otlp", "console"]
 PROTOCOL: Final = "http/protobuf"
@@ -80,25 +79,34 @@ def start_tracing(
         return Tracing(Spans(), None)
     from podyard.telemetry import export
 
+    attributes = {
+        "service.name": f"podyard-{service}",
+        "service.namespace": "podyard",
+        "service.instance.id": instance,
+        "service.version": version,
+    }
     sink = export.ExportSink(
-        _exporter(chosen),
-        resource={
-            "service.name": f"podyard-{service}",
-            "service.namespace": "podyard",
-            "service.instance.id": instance,
-            "service.version": version,
-        },
+        _sender(chosen, attributes),
         registry=registry,
         queue_size=_number(environment, "OTEL_BSP_MAX_QUEUE_SIZE", export.QUEUE_SIZE),
+        batch_size=_number(environment, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", export.BATCH_SIZE),
         delay_ms=_number(environment, "OTEL_BSP_SCHEDULE_DELAY", export.SCHEDULE_DELAY_MS),
     )
     return Tracing(Spans(sink), sink)
 
 
-def _exporter(chosen: Exporter) -> Any:
+def _sender(chosen: Exporter, attributes: Mapping[str, str]) -> "Sender":
+    """:param attributes: of every span, on top of OTEL_RESOURCE_ATTRIBUTES"""
+    from opentelemetry.sdk.resources import Resource
+
+    resource = {name: str(value) for name, value in Resource.create(dict(attributes)).attributes.items()}
     if chosen == "console":
-        return importlib.import_module("opentelemetry.sdk.trace.export").ConsoleSpanExporter()
-    return importlib.import_module("opentelemetry.exporter.otlp.proto.http.trace_exporter").OTLPSpanExporter()
+        from podyard.telemetry.console import ConsoleSender
+
+        return ConsoleSender(resource)
+    from podyard.telemetry.otlp import OtlpSender
+
+    return OtlpSender(resource)
 
 
 def _number(environment: Mapping[str, str], name: str, default: int) -> int:

@@ -151,6 +151,7 @@ def test_what_does_not_fit_is_counted_and_the_rest_arrives(sink, registry, monke
     assert arrived + dropped == 1_000
     assert dropped > 0
     assert registry.get_sample_value("podyard_spans_exported_total") == arrived
+    assert registry.get_sample_value("podyard_spans_dropped_total", {"reason": "shutdown"}) == 0
 
 
 def test_a_missing_collector_holds_up_neither_emit_nor_the_end(registry, monkeypatch):
@@ -181,3 +182,19 @@ def test_a_collector_that_refuses_costs_spans_which_are_counted(registry, monkey
             emit(tracing.spans, "x", trace=tracing.spans.new_trace())
         assert refusing.requests == 1
     assert registry.get_sample_value("podyard_spans_dropped_total", {"reason": "export failed"}) == 1
+
+
+def test_what_is_under_way_when_time_is_up_is_counted_as_lost(registry, monkeypatch):
+    with OtlpSink(hangs=True) as hanging:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", hanging.endpoint)
+        monkeypatch.setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "3")
+        import os
+
+        tracing = start_tracing(os.environ, service="queue", instance="queue-0", version="1", registry=registry)
+        for _ in range(5):
+            emit(tracing.spans, "x", trace=tracing.spans.new_trace())
+        hanging.wait_for(lambda found: len(found) == 3)
+        tracing.shutdown(0.1)
+        assert registry.get_sample_value("podyard_spans_dropped_total", {"reason": "shutdown"}) == 5
+    assert registry.get_sample_value("podyard_spans_dropped_total", {"reason": "export failed"}) == 0
+    assert registry.get_sample_value("podyard_spans_exported_total") == 0
