@@ -1,7 +1,8 @@
 """Index: an upper bound of the volumes attached to each node, so that most nodes need no closer look."""
 
+from collections import Counter
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,15 @@ UNLIMITED: Final = 2**62
 """More than any limit and count; amounts can still be taken from it."""
 
 
+class OnNode(NamedTuple):
+    """Volumes of a node that has a CSINode."""
+
+    used: frozenset[Attachable]
+    """By its pods."""
+    held: Mapping[str, int]
+    """By driver: how many are used or attached."""
+
+
 class AttachableVolumes:
     """By row: how many volumes of placed pods may have to be attached, shared ones counted for each pod.
 
@@ -31,10 +41,10 @@ class AttachableVolumes:
         """Of these, ephemeral ones: whether their claims are their pods' own is looked at each time."""
         self._limits = Limits((-1, -1), 0)
         self._attachments: tuple[int, dict[str, list[VolumeAttachment]]] = -1, {}
-        self._used: dict[int, frozenset[Attachable]] = {}
-        """By row: what its pods use, until one of them comes or goes."""
-        self._used_at: tuple[int, ...] = ()
-        """Versions that `_used` was made from."""
+        self._on_node: dict[int, OnNode] = {}
+        """By row, until one of its pods with volumes comes or goes."""
+        self._on_node_at: tuple[int, ...] = ()
+        """Versions that `_on_node` was made from."""
 
     def add(self, pod: PlacedPod, row: int) -> None:
         self._count(pod.stored, row, 1)
@@ -45,7 +55,7 @@ class AttachableVolumes:
     def _count(self, pod: Pod, row: int, sign: int) -> None:
         if not pod.spec.volumes:
             return
-        self._used.pop(row, None)
+        self._on_node.pop(row, None)
         self._grow()
         self._most[row] += sign * sum(map(considered, pod.spec.volumes))
         self._owned[row] += sign * sum(volume.ephemeral is not None for volume in pod.spec.volumes)
@@ -81,27 +91,33 @@ class AttachableVolumes:
             self._attachments = version, found
         return self._attachments[1]
 
-    def used(self, row: int, resolver: Resolver, cluster: Snapshot) -> frozenset[Attachable]:
-        """Volumes of the pods on a node that has a CSINode.
+    def on_node(self, row: int, resolver: Resolver, cluster: Snapshot) -> OnNode:
+        """Volumes of a node that has a CSINode.
 
         :raises PluginFault: if the claim of an ephemeral volume is not its pod's own
         """
-        versions = tuple(map(cluster.version, (claims.CLAIMS, claims.VOLUMES, claims.CLASSES)))
-        if self._used_at != versions:
-            self._used_at = versions
-            self._used.clear()
+        objects = map(cluster.version, (claims.CLAIMS, claims.VOLUMES, claims.CLASSES, ATTACHMENTS))
+        versions = (self._nodes.topology_version, *objects)
+        if self._on_node_at != versions:
+            self._on_node_at = versions
+            self._on_node.clear()
         tried = self._nodes.tried(row)
-        known = None if tried else self._used.get(row)
+        known = None if tried else self._on_node.get(row)
         if known is None:
-            known = frozenset(
-                one
-                for pod in self._nodes.pods_on(self._nodes.names[row]).values()
-                if pod.stored.spec.volumes
-                for one in resolver.of_pod(pod.stored, csi_node=True, wanted=False)
-            )
+            known = self._look(self._nodes.names[row], resolver, cluster)
             if not tried:
-                self._used[row] = known
+                self._on_node[row] = known
         return known
+
+    def _look(self, name: str, resolver: Resolver, cluster: Snapshot) -> OnNode:
+        used = frozenset(
+            one
+            for pod in self._nodes.pods_on(name).values()
+            if pod.stored.spec.volumes
+            for one in resolver.of_pod(pod.stored, csi_node=True, wanted=False)
+        )
+        there = used | resolver.attached(self.attachments(cluster).get(name, ()))
+        return OnNode(used, Counter(one.driver for one in there))
 
     def limits(self, cluster: Snapshot) -> "Limits":
         """What the CSINodes allow."""
@@ -111,7 +127,7 @@ class AttachableVolumes:
             for (_, name), node in cluster.objects(CSI_NODES).items():
                 row = self._nodes.row_of.get(name)
                 if row is not None:
-                    self._limits.set(row, limits_of(node))
+                    self._limits.set(row, _limits_of(node))
         return self._limits
 
 
@@ -142,8 +158,13 @@ class Limits:
         """The driver's limits; UNLIMITED where it has none, `None` if it has none anywhere."""
         return self._by_driver.get(driver)
 
+    def at(self, driver: str, row: int) -> int:
+        """The driver's limit on this node, or UNLIMITED."""
+        limits = self._by_driver.get(driver)
+        return UNLIMITED if limits is None else limits.item(row)
 
-def limits_of(node: CSINode) -> dict[str, int]:
+
+def _limits_of(node: CSINode) -> dict[str, int]:
     """By driver: how many volumes the node may have. Source: getVolumeLimits."""
     return {
         driver.name: driver.allocatable.count

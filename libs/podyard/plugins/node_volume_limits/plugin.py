@@ -15,9 +15,8 @@ from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Status
 from podyard.objects import claims
 from podyard.objects.core import Pod
-from podyard.objects.storage import CSINode
 from podyard.plugins.node_volume_limits import hints
-from podyard.plugins.node_volume_limits.attachable_volumes import CSI_NODES, AttachableVolumes, limits_of
+from podyard.plugins.node_volume_limits.attachable_volumes import CSI_NODES, AttachableVolumes, Limits
 from podyard.plugins.node_volume_limits.resolving import (
     ATTACHMENTS,
     Attachable,
@@ -92,36 +91,33 @@ class NodeVolumeLimits:
             if allowed is not None:
                 close |= most > allowed[rows] - count
         for at in np.flatnonzero(close & limits.limited[rows]).tolist():
-            codes[at] = self._code(needed, rows.item(at), resolver, cluster)
+            codes[at] = self._code(needed, rows.item(at), limits, resolver, cluster)
         return codes
 
     def filter_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
-        csi_node = ("", cluster.nodes.names[row]) in cluster.objects(CSI_NODES)
+        limits = cluster.nodes.index(AttachableVolumes).limits(cluster)
         resolver = Resolver(cluster)
         try:
-            needed = resolver.of_pod(pod.pod, csi_node=csi_node, wanted=True)
+            needed = resolver.of_pod(pod.pod, csi_node=limits.known.item(row), wanted=True)
         except ClaimMissingError as missing:
             state.write(MISSING, str(missing))
             return CLAIM_MISSING
-        return self._code(needed, row, resolver, cluster) if csi_node else 0
+        return self._code(needed, row, limits, resolver, cluster) if needed and limits.limited.item(row) else 0
 
     def verdict(self, state: CycleState, code: int) -> Status:
         return statuses.unschedulable(REASON) if code == TOO_MANY else statuses.unresolvable(state.read(MISSING))
 
-    def _code(self, needed: set[Attachable], row: int, resolver: Resolver, cluster: Snapshot) -> int:
+    def _code(self, needed: set[Attachable], row: int, limits: Limits, resolver: Resolver, cluster: Snapshot) -> int:
         """Whether the volumes that are not on the node already are too many together with those that are.
 
         :param row: of a node with a CSINode
         """
-        name = cluster.nodes.names[row]
-        csi_node: CSINode = cluster.objects(CSI_NODES)["", name]
-        limits = limits_of(csi_node)
-        if not needed or not limits:
-            return 0
-        index = cluster.nodes.index(AttachableVolumes)
-        used = index.used(row, resolver, cluster)
-        there = used | resolver.attached(index.attachments(cluster).get(name, ()))
-        held = Counter(one.driver for one in there)
-        more = Counter(one.driver for one in needed - used)
-        exceeds = any(driver in limits and held[driver] + count > limits[driver] for driver, count in more.items())
-        return TOO_MANY if exceeds else 0
+        there = cluster.nodes.index(AttachableVolumes).on_node(row, resolver, cluster)
+        more: dict[str, int] = {}
+        for one in needed:
+            if one not in there.used:
+                more[one.driver] = more.get(one.driver, 0) + 1
+        for driver, count in more.items():
+            if there.held.get(driver, 0) + count > limits.at(driver, row):
+                return TOO_MANY
+        return 0

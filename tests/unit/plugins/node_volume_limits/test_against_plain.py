@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.status import PluginFault
-from podyard.plugins.node_volume_limits.attachable_volumes import AttachableVolumes
+from podyard.plugins.node_volume_limits.attachable_volumes import AttachableVolumes, OnNode
 from podyard.plugins.node_volume_limits.plugin import TOO_MANY, NodeVolumeLimits
-from podyard.plugins.node_volume_limits.resolving import Attachable, Resolver
+from podyard.plugins.node_volume_limits.resolving import Resolver
 from tests.unit.plugins.node_volume_limits import plain
 from tests.unit.plugins.volume_binding import storage_worlds
 from tests.unit.plugins.volume_binding.storage_worlds import Answer, Asked, Manifest, World
@@ -96,12 +96,12 @@ def test_after_any_sequence_of_changes(world: World, pod: Manifest, changes: lis
         assert kept[world.snapshot.nodes.row_of[name]] == made[row]
 
 
-def used(world: World) -> dict[str, frozenset[Attachable] | str]:
-    """What the index says is used on each node, or why it cannot."""
-    nodes, found = world.snapshot.nodes, dict[str, frozenset[Attachable] | str]()
+def on_nodes(world: World) -> dict[str, OnNode | str]:
+    """What the index says is on each node, or why it cannot."""
+    nodes, found = world.snapshot.nodes, dict[str, OnNode | str]()
     for name, row in nodes.row_of.items():
         try:
-            found[name] = nodes.index(AttachableVolumes).used(row, Resolver(world.snapshot), world.snapshot)
+            found[name] = nodes.index(AttachableVolumes).on_node(row, Resolver(world.snapshot), world.snapshot)
         except PluginFault as fault:
             found[name] = str(fault)
     return found
@@ -109,11 +109,26 @@ def used(world: World) -> dict[str, frozenset[Attachable] | str]:
 
 @settings(storage_worlds.LARGE, max_examples=100)
 @given(crowded_worlds(), st.lists(storage_worlds.steps(), min_size=1, max_size=8))
-def test_what_is_used_is_kept_until_it_changes(world: World, changes: list[tuple[Any, ...]]) -> None:
+def test_what_is_on_a_node_is_kept_until_it_changes(world: World, changes: list[tuple[Any, ...]]) -> None:
     for change in changes:
-        used(world)
+        on_nodes(world)
         world.carry_out(change)
-        assert used(world) == used(world.again())
+        assert on_nodes(world) == on_nodes(world.again())
+
+
+def test_a_node_has_not_what_was_attached_to_the_one_that_had_its_row() -> None:
+    world, volume, first, second = World(), storage_worlds.VOLUMES[0], *storage_worlds.NODES[:2]
+    source = {"csi": {"driver": "csi.example.com", "volumeHandle": "handle"}}
+    world.carry_out(("object", "persistentvolumes", ("", volume), {"metadata": {"name": volume}, "spec": source}))
+    attached = {"attacher": "csi.example.com", "nodeName": first, "source": {"persistentVolumeName": volume}}
+    world.carry_out(("object", "volumeattachments", ("", "a0"), {"metadata": {"name": "a0"}, "spec": attached}))
+    world.carry_out(("node", first, {"metadata": {"name": first}}))
+    row = world.snapshot.nodes.row_of[first]
+    assert on_nodes(world) == {first: OnNode(frozenset(), {"csi.example.com": 1})}
+    world.carry_out(("node", first, None))
+    world.carry_out(("node", second, {"metadata": {"name": second}}))
+    assert world.snapshot.nodes.row_of == {second: row}
+    assert on_nodes(world) == {second: OnNode(frozenset(), {})}
 
 
 @settings(storage_worlds.LARGE, max_examples=100)
@@ -121,7 +136,7 @@ def test_what_is_used_is_kept_until_it_changes(world: World, changes: list[tuple
 def test_a_trial_with_pods_more_and_less(world: World, pod: Manifest, data: st.DataObject) -> None:
     view, snapshot = storage_worlds.view(pod), world.snapshot
     assume(PLUGIN.pre_filter(CycleState(), view, snapshot).status.ok)
-    used(world)  # the trial must not take what is kept of the node as it is
+    on_nodes(world)  # the trial must not take what is kept of the node as it is
     name = data.draw(st.sampled_from(tuple(world.nodes)))
     mates = {uid: mate for uid, (mate, where) in world.placed.items() if where == name}
     row, state = snapshot.nodes.row_of[name], CycleState()
