@@ -123,7 +123,7 @@ class ScoreLayer:
             return True
         self._late = feasible, scores
         points, before = self._normalized(self._normalizer, feasible, scores, asking), self._last
-        if before is not None and before[0] is feasible and np.array_equal(before[1], points):
+        if before is not None and before[0] is feasible and (before[1] is points or np.array_equal(before[1], points)):
             return False
         self._settle(feasible, points)
         self._last = feasible, points

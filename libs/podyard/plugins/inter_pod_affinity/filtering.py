@@ -141,7 +141,7 @@ def verdicts(state: FilterState, nodes: NodeTable, places: Places, rows: Rows) -
     codes: Verdicts | None = None
     for key, by_domain in _by_key(state, nodes).items():
         found = by_domain.take(
-            places.of(key, nodes, rows), mode="clip"
+            places.of(key, nodes, rows).domains, mode="clip"
         )  # all are in range, so this only saves the check
         codes = found if codes is None else np.maximum(codes, found)
     return np.zeros(len(rows), dtype=np.int64) if codes is None else codes

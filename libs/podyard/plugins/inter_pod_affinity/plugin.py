@@ -205,9 +205,10 @@ class InterPodAffinity:
 
     def normalize(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, scores: Scores) -> Scores:
         points = _points(state)
+        found: Scores | None = None
         if len(points) == 1 and len(rows) == len(scores):
-            return scoring.normalized_by_domain(points[0], cluster.nodes, _places(state), rows, scores)
-        return scoring.normalized(scores)
+            found = scoring.normalized_by_domain(points[0], cluster.nodes, _places(state), rows)
+        return scoring.normalized(scores) if found is None else found
 
     # ---- inside --------------------------------------------------------------------------------------------
 

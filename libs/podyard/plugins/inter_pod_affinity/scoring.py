@@ -52,7 +52,8 @@ def scores(found: PointsByKey, nodes: NodeTable, places: Places, rows: Rows) -> 
     """The points of each node: the sum over the domains it is in."""
     total: Scores | None = None
     for key, worth in found:
-        part = worth.take(places.of(key, nodes, rows), mode="clip")  # all are in range, so this only saves the check
+        # all are in range, so that "clip" only saves the check
+        part = worth.take(places.of(key, nodes, rows).domains, mode="clip")
         total = part if total is None else total + part
     return np.zeros(len(rows), dtype=np.int64) if total is None else total
 
@@ -73,20 +74,19 @@ def normalized(raw: Scores) -> Scores:
     return _between(raw, lowest, highest)
 
 
-def normalized_by_domain(
-    found: tuple[str, ByDomain], nodes: NodeTable, places: Places, rows: Rows, raw: Scores
-) -> Scores:
-    """The same if one topology key gives all points: worked out for each domain, of which there may be few.
+def normalized_by_domain(found: tuple[str, ByDomain], nodes: NodeTable, places: Places, rows: Rows) -> Scores | None:
+    """The same of what `scores` says of `rows`, if one topology key gives all points: worked out for each
+    domain.
 
-    :param raw: what `scores` said of `rows`
+    :return: `None` if there are too many domains for that; else an array that must not be changed
     """
     key, worth = found
-    if len(worth) * FEW_DOMAINS > len(raw):
-        return normalized(raw)
-    lowest, highest = int(raw.min()), int(raw.max())
-    if lowest == highest:
-        return np.zeros_like(raw)
-    return _between(worth, lowest, highest).take(places.of(key, nodes, rows), mode="clip")
+    if len(worth) * FEW_DOMAINS > len(rows):
+        return None
+    placed = places.of(key, nodes, rows)
+    shown = worth.take(placed.present())
+    lowest, highest = int(np.minimum.reduce(shown)), int(np.maximum.reduce(shown))
+    return placed.by_row(np.zeros_like(worth) if lowest == highest else _between(worth, lowest, highest))
 
 
 def _between(raw: Scores, lowest: int, highest: int) -> Scores:
