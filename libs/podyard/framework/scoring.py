@@ -77,7 +77,7 @@ class Scoreboard:
         """Plugins whose token may become another one."""
         self._tokens: list[Hashable] = []
         self._version = -1
-        self._order: NameOrder | None = None
+        self._order: NameOrder = cluster.nodes.order
         self._known: Mask = np.zeros(0, dtype=np.bool_)
         """Rows that every layer knows which is not empty."""
         self._summed = False
@@ -108,7 +108,7 @@ class Scoreboard:
 
     def best(self) -> Sequence[int]:
         """Rows with the highest total, in order of node names."""
-        return self._cluster.nodes.order.rows[self._best].tolist()
+        return self._order.rows[self._best].tolist()
 
     def best_count(self) -> int:
         """How many rows share the highest total."""
@@ -116,7 +116,7 @@ class Scoreboard:
 
     def best_at(self, index: int) -> int:
         """One of the rows with the highest total, by its place in the order of node names."""
-        return int(self._cluster.nodes.order.rows[self._best[index]])
+        return int(self._order.rows[self._best[index]])
 
     def leaders(self, chosen: int, count: int) -> tuple[NodeScore, ...]:
         """The chosen node and the next best ones, best first, equal ones by name; at most `count`."""
@@ -139,10 +139,10 @@ class Scoreboard:
     def _tell(self, place: int) -> NodeScore:
         if len(self._told) > MOST_TOLD:
             self._told.clear()
-        nodes = self._cluster.nodes
-        row = nodes.order.rows.item(place)
+        row = self._order.rows.item(place)
         points = {name: points.item(row) for name, points in self._named}
-        told = self._told[place] = NodeScore(node=nodes.names[row], total=self._ranked.item(place), plugins=points)
+        name = self._cluster.nodes.names[row]
+        told = self._told[place] = NodeScore(node=name, total=self._ranked.item(place), plugins=points)
         return told
 
     # ---- bringing up to date -------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ class Scoreboard:
         return len(self._layers[0].points) if self._layers else len(self._feasibility.mask)
 
     def _place(self, row: int) -> int:
-        return self._cluster.nodes.order.rank.item(row)
+        return self._order.rank.item(row)
 
     def _begin(self, asking: Asking) -> None:
         """PreScore and Score for all."""
@@ -258,7 +258,7 @@ class Scoreboard:
         :param changed: rows whose points may be others already, apart from what the layers tell; `None`: all
         :param others_stay: all rows that became feasible, or ceased to be so, are among them
         """
-        mask, order = self._feasibility.mask, self._cluster.nodes.order
+        mask, order = self._feasibility.mask, self._order
         fresh = np.greater(mask, self._known).nonzero()[0]
         few = self._summed and changed is not None and len(fresh) <= FEW_ROWS
         different = {*changed, *fresh.tolist()} if few and changed is not None else None
