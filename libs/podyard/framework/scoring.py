@@ -14,7 +14,6 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from podyard.cluster.node_columns import NameOrder
 from podyard.framework import answers
@@ -35,6 +34,10 @@ INFEASIBLE: Final = -1
 _ONE: Final = np.int8(1)
 MOST_TOLD: Final = 16
 """Rows of which is remembered what was told: those that lead for long are told of for every pod."""
+MANY_BEST: Final = 256
+"""More of the best are not listed before one of them changes: with 50,000 nodes that is a tenth of a cycle."""
+BLOCK: Final = 2048
+"""So many places of a mask are looked through one by one."""
 ALIKE: Final = 1
 """Total of every feasible node if no plugin scores. Source: schedule_one.go, prioritizeNodes."""
 
@@ -88,7 +91,12 @@ class Scoreboard:
         self._ranked: Points = np.zeros(0, dtype=self._dtype)
         """Totals by place in the order of node names."""
         self._top = INFEASIBLE
-        self._best: NDArray[np.intp] | list[int] = []
+        self._best: list[int] | None = []
+        """Places with the highest total, ascending; `None`: the many of `_level`, which nobody had to list
+        yet."""
+        self._level: Mask = np.zeros(0, dtype=np.bool_)
+        self._many = 0
+        """How many `_level` has."""
         self._told: dict[int, NodeScore] = {}
         """By place: what was told of a row, until it has other points."""
 
@@ -108,26 +116,26 @@ class Scoreboard:
 
     def best(self) -> Sequence[int]:
         """Rows with the highest total, in order of node names."""
-        return self._order.rows[self._best].tolist()
+        best = self._level.nonzero()[0] if self._best is None else self._best
+        return self._order.rows[best].tolist()
 
     def best_count(self) -> int:
         """How many rows share the highest total."""
-        return len(self._best)
+        return self._many if self._best is None else len(self._best)
 
     def best_at(self, index: int) -> int:
         """One of the rows with the highest total, by its place in the order of node names."""
-        return int(self._order.rows[self._best[index]])
+        place = _nth(self._level, index) if self._best is None else self._best[index]
+        return self._order.rows.item(place)
 
     def leaders(self, chosen: int, count: int) -> tuple[NodeScore, ...]:
         """The chosen node and the next best ones, best first, equal ones by name; at most `count`."""
         own = self._place(chosen)
-        best = self._best[:count]
-        places = [own, *[place for place in (best if isinstance(best, list) else best.tolist()) if place != own]][
-            :count
-        ]
+        best = _first(self._level, count) if self._best is None else self._best[:count]
+        places = [own, *[place for place in best if place != own]][:count]
         if len(places) < count:
             left = self._ranked.copy()
-            left[self._best] = INFEASIBLE
+            left[self._level if self._best is None else self._best] = INFEASIBLE
             while len(places) < count:
                 place = int(left.argmax())
                 if left.item(place) == INFEASIBLE:
@@ -296,14 +304,18 @@ class Scoreboard:
             if place >= 0:
                 self._told.pop(place, None)
                 self._set_total(place, self._totals.item(row) if mask.item(row) else INFEASIBLE)
-        if not len(self._best):
+        if self._best is not None and not self._best:
             self._find_best()
 
     def _find_best(self) -> None:
         first = int(self._ranked.argmax())
         self._top = self._ranked.item(first)
         level = self._ranked == self._top
-        self._best = [first] if np.count_nonzero(level) == 1 else level.nonzero()[0]
+        count = int(np.count_nonzero(level))
+        if count > MANY_BEST:
+            self._best, self._level, self._many = None, level, count
+        else:
+            self._best = [first] if count == 1 else level.nonzero()[0].tolist()
 
     # ---- some rows -----------------------------------------------------------------------------------------
 
@@ -346,7 +358,7 @@ class Scoreboard:
                 if not all([layer.leave(row, self._feasibility) for layer in self._layers]):  # noqa: C419 - all of them
                     return False
                 self._set_total(place, INFEASIBLE)
-        if not len(self._best):
+        if self._best is not None and not self._best:
             self._find_best()
         return True
 
@@ -370,12 +382,32 @@ class Scoreboard:
             self._top, self._best = total, [place]
             return
         best = self._best
-        if not isinstance(best, list):
-            best = self._best = best.tolist()
+        if best is None:
+            best = self._best = self._level.nonzero()[0].tolist()
         if before == self._top:
             del best[bisect_left(best, place)]
         if total == self._top:
             insort(best, place)
+
+
+def _nth(mask: Mask, index: int) -> int:
+    """Where the mask holds for the n-th time, counted from 0; halves are counted, which is cheaper than
+    listing all places."""
+    begin, end = 0, len(mask)
+    while end - begin > BLOCK:
+        half = (begin + end) // 2
+        before = int(np.count_nonzero(mask[begin:half]))
+        if index < before:
+            end = half
+        else:
+            begin, index = half, index - before
+    return begin + mask[begin:end].nonzero()[0].item(index)
+
+
+def _first(mask: Mask, count: int) -> list[int]:
+    """The first so many places where the mask holds, or all of them."""
+    found = mask[:BLOCK].nonzero()[0]
+    return (found if len(found) >= count else mask.nonzero()[0])[:count].tolist()
 
 
 def _sum(layers: Sequence[ScoreLayer], capacity: int, dtype: type[np.signedinteger[Any]]) -> Points:

@@ -1,12 +1,15 @@
 """The vectorised code against a plain reading of the rules, and kept results against fresh ones, on random
 clusters."""
 
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podyard.cluster.node_table import NodeTable
+from podyard.framework import scoring
 from podyard.framework.cycle import Cycle
 from podyard.framework.feasibility import NOT_JUDGED, Feasibility
 from podyard.framework.one_node import filter_one
@@ -160,8 +163,11 @@ def check_kept_results(cluster: Cluster, pod: oracle.Manifest, rounds: list[list
             assert all(board.total(row) == again.total(row) for row in nodes.row_of.values())
             assert all(board.points(row) == again.points(row) for row in fresh.feasible.tolist())
             assert board.best() == again.best()
-            row = board.best_at(0)
-            assert board.leaders(row, 3) == again.leaders(row, 3)
+            assert [board.best_at(index) for index in range(board.best_count())] == board.best()
+            row = board.best_at(board.best_count() // 2)
+            others = sorted({*fresh.feasible.tolist()} - {row}, key=lambda one: (-board.total(one), nodes.names[one]))
+            expected = tuple([board.node_score(one) for one in (row, *others[:2])])
+            assert board.leaders(row, 3) == again.leaders(row, 3) == expected
 
 
 @settings(max_examples=150, deadline=None)
@@ -175,6 +181,15 @@ def test_kept_results_are_those_computed_from_scratch(
     check_kept_results(cluster, pod, rounds)
 
 
+@pytest.fixture(scope="module", params=[scoring.MANY_BEST, 0], ids=["best are listed", "best are a mask"])
+def many_best(request: pytest.FixtureRequest) -> Iterator[None]:
+    """How the best nodes are held, of few and of many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scoring, "MANY_BEST", request.param)
+        patch.setattr(scoring, "BLOCK", 2)
+        yield
+
+
 roomy = st.sampled_from(clusters.NAMES).flatmap(clusters.roomy_nodes)
 small_steps = st.one_of(
     st.tuples(st.just("pod"), clusters.modest_pods(), st.sampled_from(clusters.NAMES)),
@@ -184,6 +199,7 @@ small_steps = st.one_of(
 )
 
 
+@pytest.mark.usefixtures("many_best")
 @settings(max_examples=200, deadline=None)
 @given(
     nodes=st.tuples(*[clusters.roomy_nodes(name) for name in clusters.NAMES]),
