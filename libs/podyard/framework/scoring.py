@@ -35,7 +35,8 @@ _ONE: Final = np.int8(1)
 MOST_TOLD: Final = 16
 """Rows of which is remembered what was told: those that lead for long are told of for every pod."""
 MANY_BEST: Final = 256
-"""More of the best are not listed before one of them changes: with 50,000 nodes that is a tenth of a cycle."""
+"""More of the best are not listed before one of them changes: of 50,000 nodes that is a tenth of a
+cycle."""
 BLOCK: Final = 2048
 """So many places of a mask are looked through one by one."""
 ALIKE: Final = 1

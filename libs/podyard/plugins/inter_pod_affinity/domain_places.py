@@ -34,11 +34,14 @@ class Placed:
     def by_row(self, values: Scores) -> Scores:
         """For each row the value of its domain: the same array as before as long as they are the same.
 
-        :param values: by domain, of which there are few
+        :param values: of the domains that are `present`, of which there are few
         """
         of = values.tobytes()
         if of != self._of:
-            self._of, self._by_row = of, values.take(self.domains, mode="clip")
+            present = self.present()
+            found = np.zeros(present.item(-1) + 1, dtype=np.int64)
+            found[present] = values
+            self._of, self._by_row = of, found.take(self.domains, mode="clip")
         return self._by_row
 
 

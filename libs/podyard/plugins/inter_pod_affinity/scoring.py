@@ -86,7 +86,7 @@ def normalized_by_domain(found: tuple[str, ByDomain], nodes: NodeTable, places: 
     placed = places.of(key, nodes, rows)
     shown = worth.take(placed.present())
     lowest, highest = int(np.minimum.reduce(shown)), int(np.maximum.reduce(shown))
-    return placed.by_row(np.zeros_like(worth) if lowest == highest else _between(worth, lowest, highest))
+    return placed.by_row(np.zeros_like(shown) if lowest == highest else _between(shown, lowest, highest))
 
 
 def _between(raw: Scores, lowest: int, highest: int) -> Scores:
