@@ -78,9 +78,11 @@ async def mend(bus: Bus, subject: str, *, node: str, gone: bool, agreed: bool) -
 async def _view(bus: Bus) -> ClusterView:
     await bus.last_sequence(streams.CLUSTER.name)
     try:
-        return await snapshot(bus, service="binder", timeout_s=READ_S)
+        return await snapshot(bus, service="binder", silence_s=READ_S)
     except TimeoutError as error:
-        raise CliError(f"the cluster could not be read within {READ_S:g} s", "is NATS overloaded?") from error
+        raise CliError(
+            f"the cluster could not be read: nothing came for {READ_S:g} s", "is NATS overloaded?"
+        ) from error
 
 
 async def _plan(bus: Bus, view: ClusterView, found: Unreadable, node: str, gone: bool) -> Mend:

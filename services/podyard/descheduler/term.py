@@ -168,9 +168,8 @@ class Term:
 
     async def _list(self, ask: effects.List) -> Answer:
         try:
-            view = await snapshot(
-                self._service.bus, service=self._service.name, timeout_s=self._settings.listing_timeout_s
-            )
+            with anyio.fail_after(self._settings.listing_timeout_s):
+                view = await snapshot(self._service.bus, service=self._service.name)
             earlier = await self._earlier()
         except (TimeoutError, BusError) as error:
             return messages.NotListed(ask.ticket, str(error) or "no answer in time")

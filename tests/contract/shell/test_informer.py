@@ -245,5 +245,5 @@ async def test_documents_know_who_takes_room(bus: Bus, cluster: Cluster, stays: 
 async def test_a_snapshot_holds_objects_with_their_facts(bus: Bus, cluster: Cluster) -> None:
     await writes.create(bus, key("a"), pod("a"), AUTHOR)
     await cluster.commit([bound("a")])
-    view = await snapshot(bus, timeout_s=LIMIT_S)
+    view = await snapshot(bus, silence_s=LIMIT_S)
     assert view.pods["default", "a"].pod.spec.node_name == "n1"

@@ -85,7 +85,7 @@ async def moves(bus: Bus, namespace: str, kind: str, name: str) -> MoveStory:
         subjects.bindings_in(namespace),
         subjects.pod_statuses_in(namespace),
     )
-    view = await snapshot(bus, pods, service="cli", timeout_s=stored_objects.READ_S)
+    view = await snapshot(bus, pods, service="cli", silence_s=stored_objects.READ_S)
     return story_of(namespace, kind, name, known_now([record for _, record in found], view, clock.now()))
 
 

@@ -29,7 +29,7 @@ async def story(bus: Bus, kind: Kind, namespace: str, name: str) -> WorkloadStor
     await bus.last_sequence(streams.CLUSTER.name)
     listed = workload.subjects_of(kind, namespace)
     try:
-        view = await snapshot(bus, listed, service="cli", timeout_s=stored_objects.READ_S)
+        view = await snapshot(bus, listed, service="cli", silence_s=stored_objects.READ_S)
     except TimeoutError as error:
         raise stored_objects.too_slow() from error
     found = workload.family(view, kind, namespace, name)
