@@ -35,8 +35,8 @@ _ONE: Final = np.int8(1)
 MOST_TOLD: Final = 16
 """Rows of which is remembered what was told: those that lead for long are told of for every pod."""
 MANY_BEST: Final = 256
-"""More of the best are not listed before one of them changes: of 50,000 nodes that is a tenth of a
-cycle."""
+"""More best places than this are listed only when a total among them changes: to list them takes a tenth of a
+cycle over 50,000 nodes."""
 BLOCK: Final = 2048
 """So many places of a mask are looked through one by one."""
 ALIKE: Final = 1
@@ -305,7 +305,7 @@ class Scoreboard:
             if place >= 0:
                 self._told.pop(place, None)
                 self._set_total(place, self._totals.item(row) if mask.item(row) else INFEASIBLE)
-        if self._best is not None and not self._best:
+        if self._best == []:
             self._find_best()
 
     def _find_best(self) -> None:
@@ -359,7 +359,7 @@ class Scoreboard:
                 if not all([layer.leave(row, self._feasibility) for layer in self._layers]):  # noqa: C419 - all of them
                     return False
                 self._set_total(place, INFEASIBLE)
-        if self._best is not None and not self._best:
+        if self._best == []:
             self._find_best()
         return True
 
@@ -392,8 +392,8 @@ class Scoreboard:
 
 
 def _nth(mask: Mask, index: int) -> int:
-    """Where the mask holds for the n-th time, counted from 0; halves are counted, which is cheaper than
-    listing all places."""
+    """The place where the mask holds for the n-th time, counted from 0. How often it holds in a half is
+    counted, which is cheaper than to list all places."""
     begin, end = 0, len(mask)
     while end - begin > BLOCK:
         half = (begin + end) // 2

@@ -64,7 +64,10 @@ class _Told(Folds):
 
 
 async def _complete(informer: Informer, told: _Told, silence_s: float | None) -> bool:
-    """Wait for the end of the listing; False: nothing came for so long."""
+    """Wait for the end of the listing.
+
+    :return: False: nothing came for `silence_s`, and the listing is not complete
+    """
     before = -1
     while told.deliveries > before:
         before = told.deliveries

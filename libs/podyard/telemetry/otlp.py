@@ -45,7 +45,7 @@ class OtlpSender:
         :return: how many the collector took
         """
         body, number = encode(spans, self._resource)
-        # the exporter's own `export` would encode them
+        # the exporter has no public method that takes what is encoded already; its minor version is pinned
         return number if self._exporter._client.export(body).success else 0  # pyright: ignore[reportPrivateUsage]
 
     def shutdown(self) -> None:
@@ -54,11 +54,14 @@ class OtlpSender:
 
 
 def encode(spans: Sequence[SpanRecord], resource: Mapping[str, str]) -> tuple[bytes, int]:
-    """The body of a request, and how many spans are in it: one that cannot be written, since a plugin's text
-    is not Unicode or a number takes more than 64 bits, costs nobody else's."""
-    request = ExportTraceServiceRequest()
-    sent = request.resource_spans.add(resource={"attributes": _attributes(resource)})  # pyright: ignore[reportArgumentType]
-    scope: Any = sent.scope_spans.add(scope={"name": SCOPE})  # pyright: ignore[reportArgumentType]
+    """The body of a request, and how many spans are in it.
+
+    A span that cannot be written is left out, and logged: a plugin's text may be no Unicode, a number may
+    take more than 64 bits.
+    """
+    request: Any = ExportTraceServiceRequest()  # its stubs know of no dicts
+    sent = request.resource_spans.add(resource={"attributes": _attributes(resource)})
+    scope = sent.scope_spans.add(scope={"name": SCOPE})
     for span in spans:
         try:
             scope.spans.add(**_span(span))

@@ -197,7 +197,8 @@ class _Eviction:
         """
         view, wanted = DocumentView(), subjects.objects(budgets.RESOURCE, namespace)
         try:
-            await listed_into(self._bus, view, (wanted,), service=SERVICE, silence_s=LISTING_S)
+            with anyio.fail_after(LISTING_S):
+                await listed_into(self._bus, view, (wanted,), service=SERVICE)
         except TimeoutError:
             raise budgets.not_listed(self._wanted.key, LISTING_S) from None
         found = {key: view.stored(key) for key in sorted(view.keys(budgets.RESOURCE))}

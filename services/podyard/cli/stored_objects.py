@@ -1,7 +1,7 @@
 """The objects of some kinds, joined and with their documents: read once, or followed."""
 
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Final
 
 import anyio
@@ -22,8 +22,10 @@ from podyard.shell.snapshot import listed_into
 from podyard.telling.objects import Objects
 
 READ_S: Final = 15.0
-"""Seconds in which something has to come: 100,000 objects take about two, 500,000 pods and 50,000 nodes half
-a minute."""
+"""Seconds within which something of a listing has to come, and all of objects that are named. A listing of
+500,000 pods takes half a minute as a whole."""
+
+OVERLOADED: Final = "is NATS overloaded?"
 
 FACTS: Final = (
     "placement.",
@@ -40,13 +42,15 @@ async def read(bus: Bus, resources: Sequence[str], *, room: bool = False) -> Obj
 
     :param room: with what the pods on nodes request, if nodes are among them
     :raises NotFound: if the CLUSTER stream is not there
-    :raises CliError: if it takes too long
+    :raises CliError: if nothing comes for `READ_S`
     """
     await bus.last_sequence(streams.CLUSTER.name)
     objects = nothing()
     listed = of_resources(resources, room=room)
-    with _in_time():
+    try:
         await listed_into(bus, folds_of(objects), listed, service="cli", silence_s=READ_S)
+    except TimeoutError as error:
+        raise stands_still() from error
     return objects
 
 
@@ -63,11 +67,14 @@ async def read_named(bus: Bus, keys: Sequence[ObjectKey]) -> Objects:
         found.extend(await stream_reading.listing(bus, stream, (subject,)))
 
     await bus.last_sequence(stream)
-    with _in_time(), anyio.fail_after(READ_S):
-        async with anyio.create_task_group() as tasks:
-            # each subject by itself: for several at once the server looks through the whole stream
-            for subject in of_names(keys):
-                tasks.start_soon(collect, subject)
+    try:
+        with anyio.fail_after(READ_S):
+            async with anyio.create_task_group() as tasks:
+                # each subject by itself: for several at once the server looks through the whole stream
+                for subject in of_names(keys):
+                    tasks.start_soon(collect, subject)
+    except TimeoutError as error:
+        raise CliError(f"the objects could not be read within {READ_S:g} s", OVERLOADED) from error
     objects = nothing()
     folds = folds_of(objects)
     folds.begin_listing()
@@ -77,17 +84,9 @@ async def read_named(bus: Bus, keys: Sequence[ObjectKey]) -> Objects:
     return objects
 
 
-@contextmanager
-def _in_time() -> Generator[None]:
-    try:
-        yield
-    except TimeoutError as error:
-        raise too_slow() from error
-
-
-def too_slow() -> CliError:
-    """A listing stands still."""
-    return CliError(f"the objects could not be read: nothing came for {READ_S:g} s", "is NATS overloaded?")
+def stands_still() -> CliError:
+    """Nothing came of a listing for `READ_S`."""
+    return CliError(f"the objects could not be read: nothing came for {READ_S:g} s", OVERLOADED)
 
 
 @asynccontextmanager

@@ -31,7 +31,7 @@ async def story(bus: Bus, kind: Kind, namespace: str, name: str) -> WorkloadStor
     try:
         view = await snapshot(bus, listed, service="cli", silence_s=stored_objects.READ_S)
     except TimeoutError as error:
-        raise stored_objects.too_slow() from error
+        raise stored_objects.stands_still() from error
     found = workload.family(view, kind, namespace, name)
     moves = await gather.moves(bus, namespace, kind.kind, name)
     if found.item is None and not moves.moves:
